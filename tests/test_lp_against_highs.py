@@ -49,11 +49,11 @@ def highs_value(solver, problem):
 def draw(rng, m):
     """A problem; on a coarse grid half the time, so that ties and degenerate vertices abound."""
     k = int(rng.integers(1, 41))
-    grid = rng.choice([0, 0, 4, 10])
+    grid = rng.choice([0, 4, 9, 10])
     number = (lambda *shape: np.round(rng.random(shape) * grid) / grid) if grid else (lambda *shape: rng.random(shape))
     reward, costs = number(k), number(m, k)
     thresholds = np.maximum(number(m), 0.1)
-    kind = rng.integers(5)
+    kind = rng.integers(6)
     if kind == 0 and k > 2:  # duplicate actions
         reward[1] = reward[0]
         costs[:, 1] = costs[:, 0]
@@ -61,6 +61,9 @@ def draw(rng, m):
         thresholds = costs[:, 0].copy()
     elif kind == 2:  # all rewards equal
         reward[:] = reward[0]
+    elif kind == 3:  # a few actions, and no policy with room below all thresholds
+        reward, costs = reward[:5], costs[:, :5]
+        thresholds = np.array([row[rng.integers(len(row))] for row in costs])
     return {
         "kind": "lp",
         "reward": reward.tolist(),
@@ -93,7 +96,9 @@ def test_agrees_with_highs_to_1e_9(banister, m):
             policy[action] = probability
         assert policy.sum() == pytest.approx(1, abs=1e-12)
         assert (policy >= 0).all()
-        assert (np.array(problem["costs"]) @ policy <= np.array(problem["thresholds"]) + 1e-12).all()
+        for row, threshold in zip(problem["costs"], problem["thresholds"]):
+            # As summed over the policy as listed.
+            assert sum(p * row[action] for action, p in answer["policy"]) <= threshold, problem
         assert answer["gap"] <= 1e-9
         # The certificate can be checked by hand: prices give the upper bound.
         prices = np.array(answer["prices"])

@@ -44,11 +44,11 @@ impl OnceSolver {
             thresholds,
         };
         lp.check()?;
-        let reward_scale = largest(reward);
+        let reward_scale = unit([largest(reward)]);
         self.reward.clear();
         self.reward.extend(reward.iter().map(|v| v / reward_scale));
         self.scales.clear();
-        let scale = |(row, tau): (&Vec<f64>, &f64)| largest(row).max(tau.abs());
+        let scale = |(row, tau): (&Vec<f64>, &f64)| unit([largest(row), tau.abs()]);
         self.scales
             .extend(self.given.iter().zip(thresholds).map(scale));
         self.costs.resize_with(costs.len(), Vec::new);
@@ -94,7 +94,16 @@ pub fn solve_once(
     solver.solve(reward, costs, thresholds).cloned()
 }
 
-fn largest(values: &[f64]) -> f64 {
-    let top = values.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
-    if top > 0.0 { top } else { 1.0 }
+/// The power of two at or above the largest of these sizes: dividing by it rounds nothing.
+pub(crate) fn unit(sizes: impl IntoIterator<Item = f64>) -> f64 {
+    let largest = sizes.into_iter().fold(0.0, f64::max);
+    if largest > 0.0 {
+        largest.log2().ceil().clamp(-1000.0, 1000.0).exp2()
+    } else {
+        1.0
+    }
+}
+
+pub(crate) fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
 }

@@ -13,13 +13,20 @@ pub enum Status {
     Optimal,
     /// Work ran out: the policy is feasible and `upper_bound` is valid, but they may not meet.
     Budget,
-    /// No policy meets the thresholds; there is no policy in the answer.
+    /// No policy meets the thresholds in floating point; there is no policy in the answer.
     Infeasible,
 }
 
 /// Most steps back from a threshold that rounding crossed: they double from one unit in the last place
 /// to the whole, once for the pair and once for actions that share its mass.
-pub const MAX_RETREATS: usize = 108;
+pub const MAX_RETREATS: usize = 108 + 2 * SHRINKS as usize;
+
+/// Room below a threshold, relative to it, that a way back from rounding needs.
+const ROOM: f64 = 1e-9;
+/// Doubling steps by which masses shrink: to about 1e-13 of them in all.
+const SHRINKS: u32 = 9;
+/// A gap beyond this, relative to the largest reward, is not rounding.
+const GAP: f64 = 1e-9;
 
 /// A policy and its certificate.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,15 +35,15 @@ pub struct Solution {
     pub status: Status,
     /// The policy as (action, probability), by increasing action; probabilities are positive.
     ///
-    /// At most m + 1 distinct columns; actions with identical columns share their mass equally. A
-    /// grain of the start action may come on top where rounding would break a threshold.
+    /// At most m + 1 distinct columns; actions with identical columns share their mass equally. Where
+    /// rounding would break a threshold, a grain of the start action may come on top, or all masses are
+    /// smaller by a few units in the last place.
     pub support: Vec<(usize, f64)>,
     /// The objective at the policy.
     pub value: f64,
     /// A proven upper bound on the objective of every feasible policy.
     pub upper_bound: f64,
-    /// The policy's cost per guardrail: never above its threshold where a start was given, else
-    /// up to rounding.
+    /// The policy's cost per guardrail: never above its threshold.
     pub costs: Vec<f64>,
     /// Shadow price per guardrail: what one more unit of its threshold would earn.
     pub prices: Vec<f64>,
@@ -127,7 +134,7 @@ impl Solution {
     pub(crate) fn share(&mut self, lp: &Lp<'_>, start: usize, has_twins: bool) {
         if has_twins {
             self.share_ties(lp);
-            self.retreat(lp, start);
+            self.retreat(lp, Some(start));
         }
     }
 
@@ -136,15 +143,25 @@ impl Solution {
         self.costs.iter().zip(lp.thresholds).all(|(c, t)| c <= t)
     }
 
-    /// Mixes in the start action, doubling its share until every threshold is met in floating
-    /// point; in the last resort nothing but the start action is left.
-    pub(crate) fn retreat(&mut self, lp: &Lp<'_>, start: usize) {
+    /// Steps back from thresholds that rounding crossed, if it did. Where no start action has room below all of
+    /// them, mixing it in would not help, or only once nothing else is left: all masses shrink by a few units in the
+    /// last place instead, or grow where costs are negative. Else, or if that is not enough, the start action is mixed
+    /// in, doubling its share until every threshold is met in floating point; in the last resort nothing else is left.
+    pub(crate) fn retreat(&mut self, lp: &Lp<'_>, start: Option<usize>) {
+        self.evaluate(lp);
+        if self.within(lp) {
+            return;
+        }
+        let has_room = |a: usize| {
+            let mut rows = lp.costs.iter().zip(lp.thresholds);
+            rows.all(|(row, tau)| tau - row[a] > ROOM * tau.abs())
+        };
+        if !start.is_some_and(has_room) && self.shrink(lp) {
+            return;
+        }
+        let Some(start) = start else { return };
         let mut share = f64::EPSILON;
-        while share < 1.0 {
-            self.evaluate(lp);
-            if self.within(lp) {
-                return;
-            }
+        while share < 1.0 && !self.within(lp) {
             for entry in &mut self.support {
                 entry.1 *= 1.0 - share;
             }
@@ -155,9 +172,44 @@ impl Solution {
             self.support.sort_unstable_by_key(|&(a, _)| a);
             share *= 2.0;
             self.retreats += 1;
+            self.evaluate(lp);
         }
-        self.support.clear();
-        self.support.push((start, 1.0));
+        if !self.within(lp) {
+            self.support.clear();
+            self.support.push((start, 1.0));
+            self.evaluate(lp);
+        }
+        self.judge(lp);
+    }
+
+    /// Scales all masses by a hair. False, and all is as it was, if that does not meet the thresholds.
+    fn shrink(&mut self, lp: &Lp<'_>) -> bool {
+        let mut over = self.costs.iter().zip(lp.thresholds);
+        let sign = match over.find(|(cost, tau)| cost > tau) {
+            Some((cost, _)) => -cost.signum(),
+            None => return true,
+        };
+        let mut total = 1.0;
+        for step in 0..SHRINKS {
+            let factor = 1.0 + sign * f64::EPSILON * f64::from(1 << step);
+            self.support.iter_mut().for_each(|entry| entry.1 *= factor);
+            total *= factor;
+            self.retreats += 1;
+            self.evaluate(lp);
+            if self.within(lp) {
+                return true;
+            }
+        }
+        self.support.iter_mut().for_each(|entry| entry.1 /= total);
         self.evaluate(lp);
+        false
+    }
+
+    /// Says so where the way back from a threshold cost more than rounding.
+    pub(crate) fn judge(&mut self, lp: &Lp<'_>) {
+        let scale = lp.reward.iter().fold(1.0_f64, |a, v| a.max(v.abs()));
+        if !(self.gap() <= GAP * scale) {
+            self.status = Status::Budget;
+        }
     }
 }

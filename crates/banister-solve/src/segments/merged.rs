@@ -208,7 +208,9 @@ impl Merged {
     fn mix(&mut self, s: usize, block: &Block, tau: f64, table: &mut Table) -> usize {
         let [near, far] = [0, 1].map(|i| self.hulls[s].corners[self.at[s] + i]);
         let width = far.cost - near.cost;
-        let mut beyond = ((tau - self.cost) / width).min(1.0);
+        // The whole edge is too long, if only by rounding.
+        let most = 1.0 - 0.5 * f64::EPSILON;
+        let mut beyond = ((tau - self.cost) / width).min(most);
         let (mut step, mut retreats) = (f64::EPSILON, 0);
         while beyond > 0.0 && beyond < 1.0 {
             let mut pair = [(near.action, 1.0 - beyond), (far.action, beyond)];

@@ -1,8 +1,8 @@
 //! User-supplied problems, in whatever units they come.
 
 use super::problem::BlockLp;
-use super::table::{largest, sum};
-use crate::lp::{LpError, Status, finite};
+use super::table::sum;
+use crate::lp::{LpError, Status, finite, largest, unit};
 use serde::{Deserialize, Serialize};
 
 /// A policy per segment, by the numbers of the segments and their weights.
@@ -214,16 +214,6 @@ fn length(field: &str, got: usize, expected: usize, because: &'static str) -> Re
         expected,
         because,
     })
-}
-
-/// The power of two at or above the largest of these sizes: dividing by it rounds nothing.
-fn unit(sizes: impl IntoIterator<Item = f64>) -> f64 {
-    let largest = sizes.into_iter().fold(0.0, f64::max);
-    if largest > 0.0 {
-        largest.log2().ceil().clamp(-1000.0, 1000.0).exp2()
-    } else {
-        1.0
-    }
 }
 
 /// The action furthest within the local thresholds, then the cheapest.

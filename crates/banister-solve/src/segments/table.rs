@@ -1,5 +1,7 @@
 //! The policies of all blocks and their sums in floating point.
 
+use crate::lp::largest;
+
 /// One block of the problem.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Block {
@@ -78,10 +80,6 @@ impl Block {
 fn copy(to: &mut Vec<f64>, from: &[f64]) {
     to.clear();
     to.extend_from_slice(from);
-}
-
-pub(super) fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

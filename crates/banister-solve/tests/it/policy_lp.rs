@@ -5,15 +5,11 @@ use crate::common;
 use banister_solve::{
     BlockedLp, Lp, LpSolver, MAX_RETREATS, OnceSolver, Solution, Status, solve_once,
 };
-use common::{Case, Rng, clarabel_value, microlp_value, pairs_value};
+use common::{Case, Rng, clarabel_value, corners_value, microlp_value, pairs_value};
 
 /// The invariants of every answer: a distribution, within the thresholds in floating point, small
 /// support, value as stated, and a proof that closes.
 fn check(case: &Case, solution: &Solution) {
-    check_within(case, solution, 0.0);
-}
-
-fn check_within(case: &Case, solution: &Solution, rounding: f64) {
     let lp = case.lp();
     let total: f64 = solution.support.iter().map(|e| e.1).sum();
     assert!((total - 1.0).abs() < 1e-12, "mass {total}: {case:?}");
@@ -25,7 +21,7 @@ fn check_within(case: &Case, solution: &Solution, rounding: f64) {
     for (i, row) in lp.costs.iter().enumerate() {
         let cost: f64 = solution.support.iter().map(|&(a, p)| p * row[a]).sum();
         assert!(
-            cost <= lp.thresholds[i] + rounding,
+            cost <= lp.thresholds[i],
             "cost {cost:e} over {}: {case:?}",
             lp.thresholds[i]
         );
@@ -151,7 +147,7 @@ fn without_a_start_feasibility_is_decided() {
                 // The oracle allows 1e-7 or so: what it calls feasible may be so by a hair only.
                 Some(_) if microlp_value(&case.tightened(1e-6)).is_none() => {}
                 Some(oracle) => {
-                    check_within(&case, &solution, 1e-12);
+                    check(&case, &solution);
                     assert!((solution.value - oracle).abs() < 1e-9, "{case:?}");
                 }
                 None => {
@@ -360,4 +356,72 @@ fn steps_back_from_rounding_are_few_however_thin_the_margin() {
     let mut solver = LpSolver::default();
     let solution = solver.solve(&thin, Some(0));
     assert!(solution.costs[0] <= 0.3 && solution.support.len() == 2);
+}
+
+/// Thresholds met exactly, by the start as well, and corners where more rows are tight than there are actions.
+#[test]
+fn degenerate_problems_are_solved_within_their_thresholds() {
+    let mut rng = Rng::new(14);
+    let (mut started, mut infeasible) = (0, 0);
+    for round in 0..12_000 {
+        let (m, k) = (1 + rng.below(3), 2 + rng.below(4));
+        let grid = [4.0, 9.0, 10.0][round % 3];
+        let mut case = Case::on_grid(&mut rng, m, k, grid);
+        let on_threshold = rng.below(k);
+        for i in 0..m {
+            if rng.below(2) == 0 {
+                case.thresholds[i] = case.costs[i][on_threshold];
+            }
+        }
+        let best = corners_value(&case);
+        let lp = case.lp();
+        let meets = |a: &usize| (0..m).all(|i| lp.costs[i][*a] <= lp.thresholds[i]);
+        let starts = (0..k).filter(meets).map(Some);
+        for start in starts.chain([None]) {
+            let mut solver = LpSolver::default();
+            let solution = solver.solve(&lp, start).clone();
+            let Some(best) = best else {
+                assert_eq!(solution.status, Status::Infeasible, "{round}: {case:?}");
+                infeasible += 1;
+                continue;
+            };
+            check(&case, &solution);
+            assert!(
+                (solution.value - best).abs() < 1e-9,
+                "{round}, {start:?}: {} instead of {best}: {case:?}",
+                solution.value
+            );
+            started += usize::from(start.is_some());
+        }
+        if let Some(best) = best {
+            let solution = solve_once(lp.reward, lp.costs, lp.thresholds).unwrap();
+            check(&case, &solution);
+            assert!((solution.value - best).abs() < 1e-9, "{round}: {case:?}");
+        }
+    }
+    assert!(started > 5000 && infeasible > 500, "{started} {infeasible}");
+}
+
+#[test]
+fn a_start_on_its_thresholds_and_none_at_all() {
+    let reward = [0.75, 0.25, 0.75, 0.25];
+    let costs = vec![vec![0.75, 0.0, 1.0, 0.25], vec![0.25, 1.0, 0.25, 0.75]];
+    let lp = Lp {
+        reward: &reward,
+        costs: &costs,
+        thresholds: &[0.25, 0.75],
+    };
+    let mut solver = LpSolver::default();
+    let solution = solver.solve(&lp, Some(3));
+    assert!((solution.value - 5.0 / 12.0).abs() < 1e-12, "{solution:?}");
+    assert!(solution.costs[0] <= 0.25 && solution.costs[1] <= 0.75);
+
+    let reward = [1.0, 0.222, 0.889, 1.0];
+    let costs = vec![vec![0.6, 0.7, 0.4, 0.2], vec![0.4, 0.0, 0.6, 0.8]];
+    let solution = solve_once(&reward, &costs, &[0.4, 0.6]).unwrap();
+    assert!((solution.value - 1.0).abs() < 1e-9, "{solution:?}");
+    assert!(
+        solution.costs[0] <= 0.4 && solution.costs[1] <= 0.6,
+        "{solution:?}"
+    );
 }

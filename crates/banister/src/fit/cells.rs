@@ -1,9 +1,9 @@
 //! Cells: the parts of the outcomes whose costs are compared with the model, and the sums kept of them.
 //!
-//! All outcomes but the safe action's; the halves and the terciles of every feature; the quadrants of pairs of
-//! features; the arms, where actions have names. Sums are kept of all, of the upper half, the lowest and the highest
-//! third of every feature, of the quadrant where both features of a pair are high, and of every arm; the others are
-//! differences of these.
+//! All outcomes but the safe action's; the halves and the terciles of every feature; the quadrants of pairs and the
+//! octants of triples of features; the arms, where actions have names. Sums are kept of all, of the upper half, the
+//! lowest and the highest third of every feature, of where all features of a pair or a triple are high, and of every
+//! arm; the others follow by inclusion and exclusion.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,12 @@ const AGAIN: u64 = 4;
 
 /// Sums per feature: its upper half, its lowest and its highest third.
 const SUMS: usize = 3;
-/// Cells per feature: its halves and its thirds; and per pair: its quadrants.
+/// Cells per feature: its halves and its thirds; per pair: its quadrants; and per triple: its octants.
 const PARTS: usize = 5;
 const QUADRANTS: usize = 4;
+const OCTANTS: usize = 8;
+/// Triples of features that have cells, at most: all of 12 features.
+const TRIPLES: usize = 220;
 
 /// Most cells that there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub(super) struct Cells {
     /// Arms that may have cells.
     most_arms: usize,
     pairs: Vec<(usize, usize)>,
+    /// Triples of features all of whose pairs have cells: neighbours first.
+    triples: Vec<[usize; 3]>,
     pub state: State,
     /// Room for the values of one feature, and for the parts that an outcome lies in.
     values: Vec<f64>,
@@ -81,7 +86,7 @@ pub(super) struct State {
     collected: Vec<f64>,
     /// Per feature: the middle, and the ends of the middle third; absent where it did not vary.
     cuts: Vec<Option<[f64; SUMS]>>,
-    /// Sums, one after another: all, each feature's, each pair's, each arm's.
+    /// Sums, one after another: all, each feature's, each pair's, each triple's, each arm's.
     sums: Vec<f64>,
     /// Arms that have had a sum so far.
     arms: usize,
@@ -90,9 +95,9 @@ pub(super) struct State {
 /// A cell: its sum is that of rows, each with its sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cell {
-    rows: [Option<(usize, f64)>; 4],
+    rows: [Option<(usize, f64)>; OCTANTS],
     pub arm: Option<usize>,
-    pub ranges: [Option<FeatureRange>; 2],
+    pub ranges: [Option<FeatureRange>; 3],
 }
 
 impl Cells {
@@ -101,13 +106,16 @@ impl Cells {
         let features = d.min(extent.features);
         let apart = (1..features).flat_map(|by| (0..features - by).map(move |f| (f, f + by)));
         let pairs: Vec<_> = apart.take(extent.pairs).collect();
+        let between = |&(f, h): &(usize, usize)| (f + 1..h).map(move |g| [f, g, h]);
+        let triples: Vec<_> = pairs.iter().flat_map(between).take(TRIPLES).collect();
         let arms = arms.min(extent.arms);
-        let rows = 1 + SUMS * features + pairs.len() + arms;
+        let rows = 1 + SUMS * features + pairs.len() + triples.len() + arms;
         Self {
             width,
             features,
             most_arms: extent.arms,
             pairs,
+            triples,
             state: State {
                 generation: 0,
                 taken: 0,
@@ -133,7 +141,8 @@ impl Cells {
 
     /// Cells that there can ever be: δ is shared by all of them.
     pub(super) fn most(&self) -> usize {
-        1 + self.most_arms + PARTS * self.features + QUADRANTS * self.pairs.len()
+        let corners = QUADRANTS * self.pairs.len() + OCTANTS * self.triples.len();
+        1 + self.most_arms + PARTS * self.features + corners
     }
 
     /// Cells that there are.
@@ -142,7 +151,7 @@ impl Cells {
     }
 
     fn first_arm_row(&self) -> usize {
-        1 + SUMS * self.features + self.pairs.len()
+        1 + SUMS * self.features + self.pairs.len() + self.triples.len()
     }
 
     fn arm_rows(&self) -> usize {
@@ -195,6 +204,12 @@ impl Cells {
                 add(first + q);
             }
         }
+        let first = first + self.pairs.len();
+        for (q, triple) in self.triples.iter().enumerate() {
+            if triple.iter().all(|&f| self.parts[f][0]) {
+                add(first + q);
+            }
+        }
         if let Some(arm) = arm.filter(|arm| *arm < self.arm_rows()) {
             let at = (self.first_arm_row() + arm) * width;
             let sum = &mut self.state.sums[at..at + width];
@@ -240,9 +255,9 @@ impl Cells {
     /// A cell by its number: all, arms, features, pairs; `None` where its feature does not vary.
     pub(super) fn cell(&self, number: usize) -> Option<Cell> {
         let plain = |row: usize| Cell {
-            rows: [Some((row, 1.0)), None, None, None],
+            rows: rows([(row, 1.0)]),
             arm: None,
-            ranges: [None; 2],
+            ranges: [None; 3],
         };
         if number == 0 {
             return Some(plain(0));
@@ -257,35 +272,56 @@ impl Cells {
         let Some(place) = place.checked_sub(PARTS * self.features) else {
             return self.part(place / PARTS, place % PARTS);
         };
-        let (q, quadrant) = (place / QUADRANTS, place % QUADRANTS);
-        let (f, g) = *self.pairs.get(q)?;
-        let both = 1 + SUMS * self.features + q;
-        let (f_high, g_high) = (1 + SUMS * f, 1 + SUMS * g);
-        let rows = match quadrant {
-            0 => [Some((both, 1.0)), None, None, None],
-            1 => [Some((f_high, 1.0)), Some((both, -1.0)), None, None],
-            2 => [Some((g_high, 1.0)), Some((both, -1.0)), None, None],
-            _ => [
-                Some((0, 1.0)),
-                Some((f_high, -1.0)),
-                Some((g_high, -1.0)),
-                Some((both, 1.0)),
-            ],
+        let Some(place) = place.checked_sub(QUADRANTS * self.pairs.len()) else {
+            let (f, g) = self.pairs[place / QUADRANTS];
+            return self.corner(&[f, g], place % QUADRANTS, 0);
         };
-        let half = |feature: usize, is_high: bool| {
+        let triple = self.triples.get(place / OCTANTS)?;
+        self.corner(triple, place % OCTANTS, place / OCTANTS)
+    }
+
+    /// A quadrant of a pair or an octant of a triple, whose number among them is `q`: where bit i of `lows` is set, the
+    /// i-th feature is low.
+    fn corner(&self, features: &[usize], lows: usize, q: usize) -> Option<Cell> {
+        let mut ranges = [None; 3];
+        for (i, &feature) in features.iter().enumerate() {
             let [middle, ..] = self.state.cuts[feature]?;
-            Some(FeatureRange {
+            let is_high = lows >> i & 1 == 0;
+            ranges[i] = Some(FeatureRange {
                 feature,
                 above: is_high.then_some(middle),
                 at_most: (!is_high).then_some(middle),
-            })
-        };
-        let ranges = [half(f, quadrant & 2 == 0), half(g, quadrant & 1 == 0)];
-        ranges.iter().all(Option::is_some).then_some(Cell {
-            rows,
+            });
+        }
+        // Sums over where the high features and some of the low ones are high, by turns added and taken away.
+        let all = (1 << features.len()) - 1;
+        let terms = (0..=all).filter(|high| high | lows == all).map(|high| {
+            let mut chosen = features.iter().enumerate();
+            let mut next = || chosen.find(|(i, _)| high >> i & 1 == 1).map(|(_, f)| *f);
+            let sign = if (high & lows).count_ones() % 2 == 0 {
+                1.0
+            } else {
+                -1.0
+            };
+            let row = match [next(), next(), next()] {
+                [Some(f), None, _] => 1 + SUMS * f,
+                [Some(f), Some(g), None] => self.pair_row(f, g),
+                [Some(_), Some(_), Some(_)] => self.first_arm_row() - self.triples.len() + q,
+                _ => 0,
+            };
+            (row, sign)
+        });
+        Some(Cell {
+            rows: rows(terms),
             arm: None,
             ranges,
         })
+    }
+
+    /// Row of the sum where both features are high: pairs come by their distance.
+    fn pair_row(&self, f: usize, g: usize) -> usize {
+        let closer = g - f - 1;
+        1 + SUMS * self.features + closer * self.features - closer * (closer + 1) / 2 + f
     }
 
     /// A half or a third of a feature.
@@ -301,7 +337,7 @@ impl Cells {
         };
         let last = (part == 4).then_some((row + 2, -1.0));
         Some(Cell {
-            rows: [rows[0], rows[1], last, None],
+            rows: self::rows([rows[0], rows[1], last].into_iter().flatten()),
             arm: None,
             ranges: [
                 Some(FeatureRange {
@@ -309,6 +345,7 @@ impl Cells {
                     above,
                     at_most,
                 }),
+                None,
                 None,
             ],
         })
@@ -353,6 +390,11 @@ impl Cells {
         }
         fits
     }
+}
+
+fn rows(terms: impl IntoIterator<Item = (usize, f64)>) -> [Option<(usize, f64)>; OCTANTS] {
+    let mut terms = terms.into_iter();
+    std::array::from_fn(|_| terms.next())
 }
 
 /// Cuts of sorted values at the middle and at the thirds, between two different values; `None` where all are equal.

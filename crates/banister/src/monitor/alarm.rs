@@ -57,7 +57,7 @@ pub struct Misfit {
     /// Mean that the model expects of them, in the units of the guardrail's signal.
     pub predicted: f64,
     /// Conditions on features that select them, all of them to be met; none: all outcomes, or all of the arm's.
-    pub cell: [Option<FeatureRange>; 2],
+    pub cell: [Option<FeatureRange>; 3],
 }
 
 /// Range of one feature.
@@ -201,7 +201,7 @@ impl Alarm {
                 } else {
                     "less"
                 };
-                let ranges = self.misfit.map_or([None; 2], |misfit| misfit.cell);
+                let ranges = self.misfit.map_or([None; 3], |misfit| misfit.cell);
                 let ranges: Vec<String> = ranges.iter().flatten().map(|a| a.to_string()).collect();
                 let ranges = ranges.join(" and ");
                 let place = match self.arm {

@@ -73,7 +73,7 @@ fn the_alarm_says_where_the_model_is_wrong() {
     let text = alarm.describe(agent.problem(), None, None);
     let misfit = alarm.misfit.expect("a misfit");
     let features = misfit.cell.map(|range| range.map(|range| range.feature));
-    assert_eq!(features, [Some(2), Some(3)], "{text}");
+    assert_eq!(features, [Some(2), Some(3), None], "{text}");
     let signs = misfit
         .cell
         .map(|range| range.is_some_and(|range| range.above.is_some()));
@@ -119,6 +119,82 @@ fn means_that_are_linear_raise_no_alarm() {
         let found = observe(&mut agent, random, 1500, |a, b| 0.3 + 0.3 * a - 0.2 * b);
         assert_eq!(found, None, "seed {seed}");
     }
+}
+
+/// Plays actions whose cost is a product of three features; returns the alarm and the rounds until then that broke the
+/// guardrail.
+fn play_triples(seed: u64, rounds: usize) -> (Option<Alarm>, usize) {
+    let guardrail = Guardrail {
+        at_most: Some(0.45),
+        ..spend()
+    };
+    let safe = vec![1.0, 0.0, 0.0, 0.0, 0.0];
+    let problem = Problem::contextual(safe, vec![guardrail]);
+    let mut agent = Oplb::new(&problem, &config(OnBreach::Safe)).unwrap();
+    let random = &mut Random::new(seed);
+    let mut violations = 0;
+    for _ in 0..rounds {
+        let actions: Vec<f64> = (0..4)
+            .flat_map(|_| {
+                let mut sign = || [-0.5, 0.5][random.below(2)];
+                [0.0, 0.5, sign(), sign(), sign()]
+            })
+            .collect();
+        agent.offer(&actions).unwrap();
+        let cost = |x: &[f64]| 0.42 + 2.4 * x[2] * x[3] * x[4];
+        let of = |action: usize| match actions.get(5 * action..5 * action + 5) {
+            Some(x) => cost(x),
+            None => 0.1,
+        };
+        let decision = agent.decide();
+        let mean: f64 = decision.policy.iter().map(|&(a, p)| p * of(a)).sum();
+        violations += usize::from(mean > 0.45);
+        let drawn = decision.draw(random.unit());
+        let reward = if drawn < 4 {
+            0.7 + 0.3 * actions[5 * drawn + 2]
+        } else {
+            0.2
+        };
+        let spent = random.bernoulli(of(drawn));
+        agent.observe(drawn, reward, &[spent]).unwrap();
+        if let Some(alarm) = agent.monitor().unwrap().alarms().first() {
+            return (Some(*alarm), violations);
+        }
+    }
+    (None, violations)
+}
+
+#[test]
+fn a_product_of_three_features_is_refuted() {
+    for seed in 0..6 {
+        let (alarm, violations) = play_triples(seed, 12_000);
+        let alarm = alarm.expect("an alarm");
+        assert_eq!(alarm.kind, AlarmKind::ModelRefuted, "seed {seed}");
+        let cell = alarm.misfit.unwrap().cell;
+        let features = cell.map(|range| range.map(|range| range.feature));
+        assert_eq!(features, [Some(2), Some(3), Some(4)], "seed {seed}");
+        assert!(violations < 1000, "seed {seed}: {violations}");
+    }
+}
+
+/// δ is a tenth, so that 150 runs could tell a level that is not kept.
+#[test]
+fn octants_of_a_true_model_keep_the_level() {
+    let mut false_alarms = 0;
+    for seed in 0..150 {
+        let config = OplbConfig {
+            delta: 0.1,
+            ..config(OnBreach::Safe)
+        };
+        let mut safe = vec![0.0; 7];
+        safe[0] = 1.0;
+        let problem = Problem::contextual(safe, vec![spend()]);
+        let mut agent = Oplb::new(&problem, &config).unwrap();
+        let random = &mut Random::new(seed);
+        let found = observe(&mut agent, random, 600, |a, b| 0.3 + 0.3 * a - 0.2 * b);
+        false_alarms += usize::from(found.is_some());
+    }
+    assert!(false_alarms <= 15, "{false_alarms} of 150");
 }
 
 #[test]
@@ -169,8 +245,8 @@ fn many_features_have_a_bounded_number_of_cells() {
     assert_eq!(observe(&mut agent, random, 150, |_, _| 0.3), None);
     let saved: serde_json::Value = serde_json::from_str(&agent.save()).unwrap();
     let sums = saved["fit"]["cells"]["sums"].as_array().unwrap().len();
-    // All, 3 per feature for 64 of them, 128 pairs and the safe arm; each a count, a cost and 100 features.
-    assert_eq!(sums, (1 + 3 * 64 + 128 + 1) * (2 + 100));
+    // All, 3 per feature for 64 of them, 128 pairs, 68 triples and the safe arm; each a count, a cost and 100 features.
+    assert_eq!(sums, (1 + 3 * 64 + 128 + 68 + 1) * (2 + 100));
 }
 
 /// An agent with a parameter per arm on contexts (1, a, b), the safe arm's costs unknown.

@@ -209,7 +209,12 @@ impl Simplex {
             }
             self.lower_values(lp, shift);
         }
-        out.retreat(lp, start);
+        self.values(lp);
+        self.read_support(k, out);
+        if self.ties > basic {
+            out.share_ties(lp);
+        }
+        out.retreat(lp, Some(start));
     }
 
     /// The policy that the basic values describe.

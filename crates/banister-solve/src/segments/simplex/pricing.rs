@@ -1,18 +1,14 @@
 //! The best column of one block at given prices.
 
 use super::column::{Column, Purifier};
-use crate::lp::{Lp, LpSolver, Status};
-use crate::segments::table::{Block, largest};
-
-/// A safe action this close to a local threshold, relative to it, stands on it.
-const MARGIN: f64 = 1e-9;
+use crate::lp::{Lp, LpSolver, Status, largest};
+use crate::segments::table::Block;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pricer {
     lp: LpSolver,
     reduced: Vec<f64>,
     policy: Vec<(usize, f64)>,
-    lowered: Vec<f64>,
     purifier: Purifier,
     pub column: Column,
     /// Prices of the block's local rows.
@@ -76,15 +72,10 @@ impl Pricer {
             return None;
         }
         let top = scale * solution.upper_bound;
-        let mut rows = block.local.iter().zip(local_thresholds);
-        let on_threshold = rows.any(|(row, t)| t - row[block.safe] <= MARGIN * t.abs());
         self.local_prices.clear();
         self.local_prices
             .extend(solution.prices.iter().map(|price| price * scale));
         self.policy.clone_from(&solution.support);
-        if on_threshold {
-            self.aim_lower(block, local_thresholds);
-        }
         let rows = block.costs.len() + block.local.len();
         if self.policy.len() > 1 + rows || !block.keeps(&self.policy, local_thresholds) {
             // Identical actions share their mass, for one.
@@ -97,30 +88,6 @@ impl Pricer {
     /// The column of the policy last found.
     pub(super) fn make_column(&mut self, block: &Block) {
         self.column.set(block, &self.policy);
-    }
-
-    /// A policy a hair within the local thresholds: where the safe action stands on them, there may be
-    /// no other way back from rounding than to the safe action alone.
-    #[cold]
-    fn aim_lower(&mut self, block: &Block, local_thresholds: &[f64]) {
-        for margin in [1e-14, 1e-13, 1e-12, 1e-11] {
-            self.lowered.clear();
-            let rows = block.local.iter().zip(local_thresholds);
-            self.lowered
-                .extend(rows.map(|(row, t)| t - margin * (t.abs() + largest(row))));
-            let lp = Lp {
-                reward: &self.reduced,
-                costs: &block.local,
-                thresholds: &self.lowered,
-            };
-            let solution = self.lp.solve_vertex(&lp, None);
-            if block.keeps(&solution.support, local_thresholds)
-                && solution.status != Status::Infeasible
-            {
-                self.policy.clone_from(&solution.support);
-                return;
-            }
-        }
     }
 
     /// The first action that gains more than `slack` over `level` in the last pricing, for Bland's rule;

@@ -81,9 +81,11 @@ impl Simplex {
         }
         out.value = table.value();
         out.upper_bound = out.upper_bound.max(out.value);
-        // Where safe actions stand on their thresholds, a way back from rounding may cost more.
+        // Where safe actions stand on their thresholds, a way back from rounding may cost more, and prices may be so
+        // large that the bound is nothing but rounding.
         let rewards = blocks.iter().map(|block| block.reward_scale);
-        if out.gap() > GAP * rewards.sum::<f64>() {
+        let rounding = f64::EPSILON * dot(&out.prices, &self.sum_scale);
+        if !(out.gap() + rounding <= GAP * rewards.sum::<f64>()) {
             out.status = Status::Budget;
         }
     }

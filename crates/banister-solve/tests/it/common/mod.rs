@@ -56,6 +56,19 @@ impl Case {
         Self::draw(rng, m, actions, grid)
     }
 
+    /// Few actions with all numbers on a grid; rewards, costs and thresholds alike.
+    pub fn on_grid(rng: &mut Rng, m: usize, actions: usize, grid: f64) -> Self {
+        let mut number = || (rng.unit() * (grid + 1.0)).floor() / grid;
+        Self {
+            reward: (0..actions).map(|_| number()).collect(),
+            costs: (0..m)
+                .map(|_| (0..actions).map(|_| number()).collect())
+                .collect(),
+            thresholds: (0..m).map(|_| number()).collect(),
+            grid: Some(grid),
+        }
+    }
+
     /// A problem without ties.
     pub fn smooth(rng: &mut Rng, m: usize, actions: usize) -> Self {
         Self::draw(rng, m, actions, None)
@@ -192,6 +205,58 @@ pub fn clarabel_value(case: &Case) -> f64 {
     .expect("a well-formed problem");
     solver.solve();
     -solver.solution.obj_val
+}
+
+/// The best corner, over every choice of actions and of rows that are tight; `None` if there is none.
+pub fn corners_value(case: &Case) -> Option<f64> {
+    let (k, m) = (case.reward.len(), case.costs.len());
+    let mut best: Option<f64> = None;
+    for actions in 1..1_u32 << k {
+        let support: Vec<usize> = (0..k).filter(|a| actions >> a & 1 == 1).collect();
+        for tight in 0..1_u32 << m {
+            if tight.count_ones() as usize + 1 != support.len() {
+                continue;
+            }
+            let rows = (0..m).filter(|i| tight >> i & 1 == 1);
+            let mut system: Vec<Vec<f64>> = rows
+                .map(|i| {
+                    let row = support.iter().map(|&a| case.costs[i][a]);
+                    row.chain([case.thresholds[i]]).collect()
+                })
+                .collect();
+            system.push(vec![1.0; support.len() + 1]);
+            let Some(mass) = solve_system(system) else {
+                continue;
+            };
+            let sum = |row: &[f64]| -> f64 {
+                support.iter().zip(&mass).map(|(&a, p)| p * row[a]).sum()
+            };
+            let mut rows = case.costs.iter().zip(&case.thresholds);
+            if mass.iter().all(|&p| p > -1e-11) && rows.all(|(row, tau)| sum(row) < tau + 1e-11) {
+                best = Some(best.map_or(sum(&case.reward), |best| best.max(sum(&case.reward))));
+            }
+        }
+    }
+    best
+}
+
+/// Solves a square system, its right side last, by elimination; `None` if it is singular.
+fn solve_system(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let n = rows.len();
+    for c in 0..n {
+        let p = (c..n).max_by(|&a, &b| rows[a][c].abs().total_cmp(&rows[b][c].abs()))?;
+        rows.swap(c, p);
+        if rows[c][c].abs() < 1e-9 {
+            return None;
+        }
+        for r in (0..n).filter(|&r| r != c) {
+            let factor = rows[r][c] / rows[c][c];
+            for x in c..=n {
+                rows[r][x] -= factor * rows[c][x];
+            }
+        }
+    }
+    Some((0..n).map(|r| rows[r][n] / rows[r][r]).collect())
 }
 
 /// The paper's suggestion for one guardrail: try every action and every pair.
