@@ -271,8 +271,8 @@ pub struct Seen {
     delta: f64,
     /// By signal: the ends of the user's range as they map to 0 and 1.
     ends: Vec<(f64, f64)>,
-    /// By arm and signal: the intervals computed so far, each alone.
-    intervals: Vec<Vec<Vec<(f64, f64)>>>,
+    /// By arm and signal: the intervals computed so far, each alone, with the count of outcomes.
+    intervals: Vec<Vec<Vec<(usize, (f64, f64))>>>,
 }
 
 /// True if intervals are computed after n outcomes of an arm: after each of the first 200, then in steps of
@@ -361,7 +361,8 @@ impl Seen {
                     )
                 }
             };
-            self.intervals[arm][signal].push(own);
+            let n = self.n(arm);
+            self.intervals[arm][signal].push((n, own));
         }
     }
 
@@ -426,15 +427,15 @@ impl Seen {
 
     /// The intersection of the latest intervals of a signal: in the last two buckets of counts, which grow by ∛2.
     fn interval(&self, arm: usize, signal: usize) -> (f64, f64) {
-        let all = &self.intervals[arm][signal];
+        let all = self.intervals[arm][signal].iter();
         let bucket = |n: usize| (n as f64).powi(3).log2().floor();
-        let earlier = (1..all.len())
-            .map(bucket)
-            .filter(|&own| own < bucket(all.len()));
+        let last = all.clone().next_back().map_or(0.0, |own| bucket(own.0));
+        let earlier = all
+            .clone()
+            .map(|own| bucket(own.0))
+            .filter(|&own| own < last);
         let from = earlier.fold(0.0, f64::max);
-        let late = (1..=all.len())
-            .filter(|&n| bucket(n) >= from)
-            .map(|n| all[n - 1]);
+        let late = all.filter(|own| bucket(own.0) >= from).map(|own| own.1);
         late.fold((0.0, 1.0), |(lower, upper), own| {
             let upper = own.1.min(upper);
             (own.0.max(lower).min(upper), upper)
