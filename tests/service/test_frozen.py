@@ -74,6 +74,9 @@ def test_a_frozen_database_is_noticed_and_waited_for_by_nobody(postgres, databas
         wait_for(lambda: server.get("/v1/whoami").status == 503, "distrust")
         assert "tokens" in server.get("/v1/whoami").problem(503)["detail"]
         assert server.get("/healthz").status == 200
+        # What is wrong can still be seen, by those whose token was known.
+        assert "banister_log_failures_total" in server.get("/metrics").body.decode()
+        assert server.get("/metrics", token="bnst_" + 32 * "x").status == 401
     server.ready()
     server.post(f"{PATH}/decisions", {"id": "a"}).ok(200)
     assert server.stop() == 0

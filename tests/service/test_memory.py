@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from .callers import many_files, never_reading, requests
 from .cgroups import limited
 from .experiments import ARMS
 from .postgres import temporary
@@ -214,6 +215,20 @@ def test_bodies_that_do_not_come(filled):
     finally:
         for plain in sockets:
             plain.close()
+
+
+def test_answers_that_nobody_reads(filled):
+    """Answers wait in our memory and in the system's: both count, and both are bounded."""
+    server, _ = filled
+    server.post("/v1/experiments/arms/decisions:batch", {"decisions": [{}] * 1000}).ok(200)
+    with many_files(2000):
+        for path in ["/openapi.json", "/v1/experiments/arms/decisions?limit=1000"]:
+            stalled = never_reading(server, requests(path), 760)
+            try:
+                for _ in range(5):
+                    small_ones_are_answered(server)
+            finally:
+                [plain.close() for plain in stalled]
 
 
 def test_open_decisions_and_a_restart_on_postgresql(memory):

@@ -8,6 +8,7 @@ use banister_engine::{
     Author, Busy, Command, Decide, Decided, DecisionRequest, LiveState, Query, Readers, Refusal,
     SegmentPage, Stats, Store, StoreError, WriterHandle,
 };
+use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
@@ -49,7 +50,7 @@ pub struct Shared {
     /// Numbers for monitoring, and the time at which they were read.
     pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
     /// OpenAPI document, made once.
-    pub openapi: String,
+    pub openapi: Bytes,
 }
 
 impl App {

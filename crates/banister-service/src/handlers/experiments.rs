@@ -101,7 +101,8 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
 ) -> Result<Response, Problem> {
     let lengths = tokio::task::spawn_blocking(move || {
         let bytes = page.entries.iter().map(|entry| entry.json().len() + 1);
-        (bytes.sum::<usize>(), page)
+        // With room for what is around them: the answer keeps this share.
+        (bytes.sum::<usize>() + 1024, page)
     });
     let failed = |_| Problem::unavailable("rendering failed");
     let (bytes, page) = lengths.await.map_err(failed)?;
