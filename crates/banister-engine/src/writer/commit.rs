@@ -187,10 +187,18 @@ impl Engine {
             self.monitor.committed(records.len(), took.as_secs_f64());
         }
         for (record, (author, event)) in records.iter().zip(events) {
+            let is_alarm = matches!(event, Event::AlarmRaised(_));
             if let Err(reason) = state.fold(record, Some(author), event) {
                 // Checked events fold; if one does not, memory is not to be trusted any more.
                 self.state = None;
                 return Err(StoreError::new(reason));
+            }
+            if is_alarm
+                && let Some(own) = state.by_key(record.experiment)
+                && let Some(recorded) = own.open_alarms().last()
+            {
+                let name = &own.checked.declaration.name;
+                self.monitor.alarm(name, &recorded.alarm);
             }
         }
         self.monitor.follows(state.number, state.number);
