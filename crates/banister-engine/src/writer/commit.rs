@@ -10,7 +10,6 @@ use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
 use crate::refusal::Refusal;
-use crate::state::keep_first_snapshot;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -173,7 +172,7 @@ impl Engine {
                 Event::Created(json) => Some((record, json)),
                 _ => None,
             });
-            let written = keep_first_snapshot(store, first)
+            let written = (self.round.keep_first(store, first))
                 .and_then(|()| self.round.step(store, state, self.options.snapshot_every))
                 .and_then(|()| store.append(&records))
                 .and_then(|()| store.commit());
@@ -182,6 +181,7 @@ impl Engine {
                 store.rollback();
                 return Err(error);
             }
+            self.round.committed();
             let took = outside.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
