@@ -47,6 +47,8 @@ pub struct Shared {
     pub budget: Budget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
+    /// Permits of lists of experiments that are made at once: each takes the writer's time.
+    pub lists: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
     pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
     /// OpenAPI document, made once.

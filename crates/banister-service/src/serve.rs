@@ -240,11 +240,17 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         readers,
         budget: Budget::new(settings.memory / 2),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
+        // They leave half of the cores to others.
+        lists: Arc::new(Semaphore::new(cores().div_ceil(2))),
         stats: Mutex::default(),
         openapi: openapi::document().to_string().into(),
         settings,
     });
     Ok((app, writer))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Signals that ask the process to end.

@@ -4,9 +4,7 @@
 //! up to it are in the snapshots, so that a start folds those after it, however old the snapshots of idle experiments
 //! are.
 
-use std::collections::HashMap;
-
-use super::experiment::mark;
+use super::experiment::{InSnapshots, mark, read_mark};
 use super::learner::Detached;
 use super::{Experiment, State};
 use crate::events::Record;
@@ -19,7 +17,7 @@ pub(crate) struct SnapshotRound {
     /// Event at which the last round began.
     pub began: u64,
     /// Last event in the stored snapshot of every experiment, as far as known.
-    kept: HashMap<u64, u64>,
+    kept: InSnapshots,
     /// The same of snapshots in the transaction that has begun.
     written: Vec<(u64, u64)>,
     /// True if snapshots were stored since the mark.
@@ -82,10 +80,13 @@ impl SnapshotRound {
         store: &mut dyn Store,
         state: &State,
     ) -> Result<(), StoreError> {
-        for experiment in state.experiments().filter(|own| self.is_behind(own)) {
-            store.keep_snapshot(&experiment.snapshot(state.number))?;
+        let experiments = state.experiments();
+        let behind: Vec<_> = experiments.filter(|own| self.is_behind(own)).collect();
+        for experiment in behind {
+            self.keep(store, &experiment.snapshot(state.number))?;
         }
-        store.keep_snapshot(&mark(state.number))
+        self.committed();
+        store.keep_snapshot(&mark(state.number, &self.kept))
     }
 
     /// Takes the next snapshot that is due, in the transaction that has begun.
@@ -110,7 +111,7 @@ impl SnapshotRound {
             self.keep(store, &snapshot)?;
         }
         if self.due.is_empty() && std::mem::take(&mut self.has_news) {
-            store.keep_snapshot(&mark(self.mark(state)))?;
+            store.keep_snapshot(&mark(self.mark(state), &self.kept))?;
         }
         Ok(())
     }
@@ -137,8 +138,9 @@ pub(crate) fn restore_all(store: &mut dyn Store, last: u64) -> Result<Restored, 
             "event {key} is missing: an experiment began with it"
         )));
     }
-    let marked = store.snapshot(0)?.filter(|own| *own == mark(own.number));
-    let marked = marked.map_or(0, |own| own.number);
+    let marked = store.snapshot(0)?.and_then(|own| read_mark(&own));
+    // Of a mark beyond the log's end nothing is known.
+    let (marked, least) = marked.filter(|own| own.0 <= last).unwrap_or_default();
     let mut restored = Restored {
         experiments: Vec::new(),
         number: last,
@@ -147,8 +149,12 @@ pub(crate) fn restore_all(store: &mut dyn Store, last: u64) -> Result<Restored, 
     for key in created.into_iter().filter(|key| *key <= last) {
         match usable(store.snapshot(key)?, key, last) {
             Ok((number, experiment)) => {
-                // Of a mark beyond the log's end nothing is known.
-                let upto = if marked <= last { number.max(marked) } else { number };
+                let is_marked = least.get(&key).is_some_and(|least| number >= *least);
+                let upto = if is_marked {
+                    number.max(marked)
+                } else {
+                    number
+                };
                 restored.number = restored.number.min(upto);
                 restored.experiments.push((number, experiment));
             }
