@@ -1,9 +1,11 @@
-"""Callers of two replicas, and a book of what they were told."""
+"""Callers of two replicas, and a book of what they were told; callers who never read."""
 
 import concurrent.futures
 import contextlib
 import http.client
 import random
+import resource
+import socket
 import threading
 import time
 
@@ -177,3 +179,34 @@ def under_load(replicas, book, name, breaks):
             stop.set()
         for one in running:
             one.result(2 * PATIENCE)
+
+
+@contextlib.contextmanager
+def many_files(count):
+    """Lets this process, and those it starts, open so many files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = hard == resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count if unlimited else min(hard, count)), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def never_reading(server, request, count):
+    """Sockets that send requests one after another and read no answer."""
+    sockets = []
+    for _ in range(count):
+        plain = socket.socket()
+        sockets.append(plain)
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.settimeout(30)
+        # Some are not let in.
+        with contextlib.suppress(OSError):
+            plain.connect(("127.0.0.1", server.port))
+            plain.sendall(request)
+    return sockets
+
+
+def requests(path, count=20):
+    return f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode() * count

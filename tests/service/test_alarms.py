@@ -35,6 +35,9 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     assert any(a["watched"] for a in made["rests_on"]) and not all(a["watched"] for a in made["rests_on"])
     alarm = drift(service)
     assert alarm["kind"] == "breach" and alarm["guardrail"] == "complaints" and alarm["forces_safe"]
+    # One line says what and why, to whoever reads only the service's own log.
+    (line,) = [line for line in service.log().splitlines() if " alarm " in line]
+    assert "ERROR" in line and 'experiment="shop"' in line and alarm["message"] in line
     decision = service.post("/v1/experiments/shop/decisions", {}).ok(200)
     assert decision["certificate"]["fallback"] == "alarm" and decision["safe"]
     assert decision["certificate"]["rests_on"] == made["rests_on"]

@@ -181,6 +181,21 @@ def test_budgets_are_refused_by_field_and_changed(service):
     assert service.post(f"{PATH}/decisions", {}).ok(200)["certificate"]["fallback"] is None
 
 
+def test_paused_wins_over_an_exhausted_budget(service):
+    """Whoever pauses in an emergency gets the safe action and no errors."""
+    budget = SHOP["budgets"]["spend"] | {"amount": 1}
+    service.post("/v1/experiments", SHOP | {"budgets": {"spend": budget}}).ok(201)
+    for _ in range(2):
+        service.post(f"{PATH}/decisions", {}).ok(200)
+    service.post(f"{PATH}/decisions", {}).problem(429)
+    service.request("PATCH", PATH, {"status": "paused"}).ok(200)
+    assert not get(service, "shop").get("refusing")
+    decision = service.post(f"{PATH}/decisions", {}).ok(200)
+    assert decision["action"] == "control" and decision["certificate"]["fallback"] == "paused"
+    service.request("PATCH", PATH, {"status": "running"}).ok(200)
+    service.post(f"{PATH}/decisions", {}).problem(429)
+
+
 def test_the_form_declares_a_budget(service, look):
     page = look("/#/new")
     page.watch.allow("422")

@@ -1,12 +1,14 @@
 """Callers who speak HTTP badly, slowly, or not at all, while others are served."""
 
 import contextlib
-import resource
+import http.client
+import re
 import socket
 import threading
 
 import pytest
 
+from .callers import many_files, never_reading, requests
 from .experiments import ARMS, create_all
 from .server import LONG, receive_all, wait_for
 
@@ -18,18 +20,6 @@ PATIENCE = 40
 
 def status(said):
     return int(said.split(b" ", 2)[1]) if said else None
-
-
-@contextlib.contextmanager
-def many_files(count):
-    """Lets this process, and those it starts, open so many files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = hard == resource.RLIM_INFINITY
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count if unlimited else min(hard, count)), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.fixture
@@ -105,6 +95,24 @@ def test_heads_that_are_none(server):
         assert status(server.raw(head, finish=True)) in (400, 404, 414, 431, None), head[:80]
 
 
+def test_heads_without_their_one_host(server):
+    # RFC 9112, 3.2: every request of HTTP/1.1 says it once; HTTP/1.0 did not know it.
+    end = b"\r\nconnection: close\r\n\r\n"
+    for path in [b"/healthz", b"/v1/experiments", b"/nowhere"]:
+        assert status(server.raw(b"GET " + path + b" HTTP/1.1" + end)) == 400
+        assert status(server.raw(b"GET " + path + b" HTTP/1.1\r\nhost: a\r\nhost: localhost" + end)) == 400
+    assert status(server.raw(b"GET /healthz HTTP/1.0" + end)) == 200
+
+
+def test_encoded_bodies_are_refused(server):
+    for encoding in ["gzip", "br", "identity, gzip", "x"]:
+        refused = server.post(f"{PATH}/decisions", {}, headers={"content-encoding": encoding})
+        assert refused.problem(415, "content-encoding")["value"] == encoding
+        refused = server.post(f"{PATH}/import", b"", headers={"content-encoding": encoding})
+        assert refused.problem(415, "content-encoding")
+    server.post(f"{PATH}/decisions", {}, headers={"content-encoding": "identity"}).ok(200)
+
+
 def test_requests_cannot_be_smuggled(server):
     """Both ways to say how long a body is: what follows is no second request."""
     inner = b"GET /v1/experiments HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -138,6 +146,65 @@ def test_idle_connections_do_not_keep_others_out(serve):
         finally:
             [plain.close() for plain in idle]
     assert server.stop() == 0
+
+
+def cut(server):
+    found = re.search(r"^banister_connections_cut_total (\d+)$", server.get("/metrics").body.decode(), re.MULTILINE)
+    return int(found[1])
+
+
+def test_callers_who_never_read_do_not_keep_others_out(serve):
+    """More of them than there are descriptors."""
+    few = ["sh", "-c", 'ulimit -n 256; exec "$0" "$@"']
+    with many_files(700):
+        server = serve(prefix=few)
+        server.post("/v1/experiments", ARMS).ok(201)
+        kept = server.connect()
+        server.post(f"{PATH}/decisions", {}, connection=kept).ok(200)
+        stalled = never_reading(server, requests("/"), 400)
+        try:
+            for i in range(50):
+                server.post(f"{PATH}/decisions", {"id": str(i)}).ok(200)
+                server.post(f"{PATH}/decisions", {}, connection=kept).ok(200)
+            assert server.get("/readyz").status == 200
+            assert cut(server) > 100
+        finally:
+            kept.close()
+            [plain.close() for plain in stalled]
+    assert server.stop() == 0
+
+
+def test_an_answer_that_is_not_read_ends_its_connection(serve):
+    server = serve("--timeout", "1")
+    before = cut(server)
+    count = 50
+    (stalled,) = never_reading(server, requests("/", count), 1)
+    with stalled:
+        wait_for(lambda: cut(server) == before + 1, "end of the connection")
+        # What the system had taken already comes, and then the end.
+        assert receive_all(stalled).count(b"HTTP/1.1 200") < count
+    # Who reads, however slowly, gets all of it.
+    with server.socket() as slow:
+        slow.sendall(requests("/", count - 1) + requests("/").replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+        assert receive_all(slow).count(b"HTTP/1.1 200") == count
+    assert cut(server) == before + 1
+
+
+def test_connections_of_one_address_are_bounded(serve):
+    server = serve("--max-address-connections", "5")
+    before = cut(server)
+    idle = [server.socket() for _ in range(5)]
+
+    def is_served():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return server.get("/readyz").status == 200
+
+    try:
+        # Beyond the bound the one gives way that has been silent longest; a new one is refused before that.
+        wait_for(is_served, "place")
+        assert cut(server) > before
+    finally:
+        [plain.close() for plain in idle]
 
 
 def test_stalled_exports_do_not_keep_others_from_reading(serve):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import signal
 import sqlite3
 from random import Random
 
@@ -61,6 +62,30 @@ def test_a_damaged_snapshot_is_only_a_detour(filled, serve, damage):
     assert server.stop() == 0
     # The end left sound snapshots.
     assert all(e["unusable"] is None for e in rebuild(data_dir)["experiments"])
+
+
+def test_idle_experiments_do_not_make_a_start_long(serve):
+    """A start folds the events after a mark, not those after the oldest snapshot."""
+    server = serve("--snapshot-every", "50")
+    create_all(server)
+    for _ in range(20):
+        server.post(f"{PATH}/decisions:batch", {"decisions": [{}] * 20}).ok(200)
+    experiments = server.get("/v1/experiments").ok(200)
+    server.stop(signal.SIGKILL)
+    with opened(server.data_dir) as file:
+        (last,) = file.execute("SELECT last FROM counter").fetchone()
+        (mark,) = file.execute("SELECT number FROM snapshots WHERE experiment = 0").fetchone()
+        oldest = file.execute("SELECT min(number) FROM snapshots WHERE experiment > 0").fetchone()[0]
+    assert oldest < last - 200 < mark
+    rebuild(server.data_dir)
+    again = serve(data_dir=server.data_dir)
+    assert again.get("/v1/experiments").ok(200) == experiments
+    again.stop(signal.SIGKILL)
+    # A mark that is not ours is none.
+    with opened(server.data_dir) as file:
+        file.execute("UPDATE snapshots SET number = number + 7 WHERE experiment = 0")
+    again = serve(data_dir=server.data_dir)
+    assert again.get("/v1/experiments").ok(200) == experiments
 
 
 def test_a_snapshot_of_something_else_is_found_out(filled):
@@ -137,6 +162,8 @@ def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
     opened = [(folder, reason) for folder, reason in found if reason.startswith(("event", "the file is damaged"))]
     for folder, reason in opened[:6]:
         server = serve(data_dir=folder, wait=False)
+        # From the first request on.
+        assert server.post(f"{PATH}/decisions", {}).status == 503, reason
         wait_for(lambda: server.get("/readyz").status == 503, reason)
         server.stop()
 

@@ -58,7 +58,7 @@ def test_a_frozen_database_is_noticed_and_waited_for_by_nobody(postgres, databas
     server = serve("--database", database.url(), "--token-age", "6")
     server.post("/v1/experiments", ARMS).ok(201)
     server.token = database.token("create", "--role", "decide", "x")
-    wait_for(lambda: server.get("/v1/whoami").status == 200, "the token")
+    wait_for(lambda: server.get("/v1/whoami").ok(200)["token"] == "x", "the token")
     with frozen(processes(postgres)), concurrent.futures.ThreadPoolExecutor(2) as pool:
         # Somebody keeps the writer waiting.
         waiting = pool.submit(server.post, f"{PATH}/decisions", {"id": "a"})
@@ -74,6 +74,9 @@ def test_a_frozen_database_is_noticed_and_waited_for_by_nobody(postgres, databas
         wait_for(lambda: server.get("/v1/whoami").status == 503, "distrust")
         assert "tokens" in server.get("/v1/whoami").problem(503)["detail"]
         assert server.get("/healthz").status == 200
+        # What is wrong can still be seen, by those whose token was known.
+        assert "banister_log_failures_total" in server.get("/metrics").body.decode()
+        assert server.get("/metrics", token="bnst_" + 32 * "x").status == 401
     server.ready()
     server.post(f"{PATH}/decisions", {"id": "a"}).ok(200)
     assert server.stop() == 0

@@ -4,6 +4,7 @@ import concurrent.futures
 import http.client
 import io
 import json
+import pathlib
 import signal
 import socket
 import time
@@ -12,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from .callers import many_files, never_reading, requests
 from .cgroups import limited
 from .experiments import ARMS
 from .postgres import temporary
@@ -214,6 +216,29 @@ def test_bodies_that_do_not_come(filled):
     finally:
         for plain in sockets:
             plain.close()
+
+
+def unsent(server):
+    """Bytes that the system holds for each connection, on the server's side."""
+    lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+    fields = [line.split() for line in lines]
+    return [int(f[4].split(":")[0], 16) for f in fields if f[1].endswith(f":{server.port:04X}") and f[3] == "01"]
+
+
+def test_answers_that_nobody_reads(filled):
+    """Answers wait in our memory and in the system's: both count, and both are bounded."""
+    server, _ = filled
+    server.post("/v1/experiments/arms/decisions:batch", {"decisions": [{}] * 1000}).ok(200)
+    with many_files(2000):
+        for path in ["/openapi.json", "/v1/experiments/arms/decisions?limit=1000"]:
+            stalled = never_reading(server, requests(path), 760)
+            try:
+                # Whether the system's buffers count depends on the version of control groups.
+                assert max(unsent(server)) <= 256 << 10
+                for _ in range(5):
+                    small_ones_are_answered(server)
+            finally:
+                [plain.close() for plain in stalled]
 
 
 def test_open_decisions_and_a_restart_on_postgresql(memory):

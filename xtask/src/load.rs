@@ -13,6 +13,8 @@ type Outcome<T = ()> = Result<T, String>;
 const CONNECTIONS: &str = "64";
 const SECONDS: &str = "5";
 const ROUNDS: usize = 4;
+/// Callers that never read; as many descriptors are needed.
+const STALLED: usize = 10_000;
 /// Events of the log that a cold start is timed with.
 const EVENTS: usize = 1_000_000;
 
@@ -148,6 +150,19 @@ fn isolation(service: &Service, scripts: &Path) -> Outcome {
             beside.p50 / alone.p50
         );
     }
+    let (beside, stalled) = std::thread::scope(|scope| {
+        let stalled = scope.spawn(|| service.stall(STALLED));
+        let beside = plain();
+        (beside, stalled.join())
+    });
+    let (beside, stalled) = (beside?, stalled.map_err(|_| "a thread broke off")?);
+    println!(
+        "  {} callers that never read: p50 {:.2} ms p99 {:.2} ms, {:.1} times alone at p99",
+        stalled.len(),
+        beside.p50,
+        beside.p99,
+        beside.p99 / alone.p99
+    );
     Ok(())
 }
 
@@ -255,6 +270,18 @@ impl Service {
             .lines()
             .find_map(|line| line.strip_prefix("banister_log_number ")?.parse().ok())
             .ok_or_else(|| "the metrics do not say how long the log is".into())
+    }
+
+    /// Opens connections that send requests for the page, one after another, and read nothing.
+    fn stall(&self, count: usize) -> Vec<TcpStream> {
+        let requests = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(20);
+        let open = || -> std::io::Result<TcpStream> {
+            let mut stream = TcpStream::connect(&self.address)?;
+            stream.write_all(requests.as_bytes())?;
+            Ok(stream)
+        };
+        // Some are closed before they have said everything; that is what is tried.
+        (0..count).filter_map(|_| open().ok()).collect()
     }
 
     fn wrk(&self, path: &str, script: Option<&Path>) -> Outcome<Seen> {

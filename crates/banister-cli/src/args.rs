@@ -311,6 +311,12 @@ pub struct Serve {
     /// Largest batch of decisions or outcomes [default: 1000]
     #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
     pub max_batch: Option<usize>,
+    /// Most connections [default: as many as descriptors and memory allow]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_CONNECTIONS")]
+    pub max_connections: Option<usize>,
+    /// Most connections from one address [default: half of all]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_ADDRESS_CONNECTIONS")]
+    pub max_address_connections: Option<usize>,
     /// Open decisions kept in memory, in bytes [default: a quarter of the memory limit]
     #[arg(long, value_name = "BYTES", env = "BANISTER_OPEN_BYTES")]
     pub open_bytes: Option<usize>,

@@ -290,7 +290,7 @@ pub fn json(value: &impl Serialize) -> Response {
 }
 
 /// Wraps an answer that is JSON already.
-pub fn raw(json: String) -> Response {
+pub fn raw(json: impl IntoResponse) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }
 

@@ -8,6 +8,7 @@ use banister_engine::{
     Author, Busy, Command, Decide, Decided, DecisionRequest, LiveState, Query, Readers, Refusal,
     SegmentPage, Stats, Store, StoreError, WriterHandle,
 };
+use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
@@ -46,10 +47,12 @@ pub struct Shared {
     pub budget: Budget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
+    /// Permits of lists of experiments that are made at once: each takes the writer's time.
+    pub lists: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
     pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
     /// OpenAPI document, made once.
-    pub openapi: String,
+    pub openapi: Bytes,
 }
 
 impl App {

@@ -4,7 +4,8 @@
 //! [`routes::ROUTES`] first, the table that the router, the OpenAPI document and the tests of access are
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
-//! share), `memory.rs` (the budget of requests), `health.rs`, `monitor.rs` and `metrics.rs` (watching the log),
+//! share), `memory.rs` (the budget of requests), `connections.rs` (how many there may be), `health.rs`, `monitor.rs` and
+//! `metrics.rs` (watching the log),
 //! `openapi.rs`, `page.rs`, and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
@@ -12,6 +13,7 @@
 pub mod answer;
 pub mod app;
 mod body;
+mod connections;
 pub mod handlers;
 mod health;
 pub mod memory;

@@ -25,8 +25,8 @@ const SMALL_PART: usize = 8;
 /// Longest time that a request waits for its share.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes that the process may use: the least of the machine's memory, the limits of its control groups
-/// (both versions) and its address space.
+/// Bytes that the process may use: the least of the machine's memory and the limits of its control groups (both
+/// versions). A limit on the address space says nothing about memory: threads reserve far more than they use.
 pub fn limit() -> usize {
     limit_in(Path::new("/"))
 }
@@ -34,13 +34,12 @@ pub fn limit() -> usize {
 /// The same, with the system's files under another root.
 pub fn limit_in(root: &Path) -> usize {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
-    // `MemTotal:  16384 kB`, `Max address space  unlimited  unlimited  bytes`
+    // `MemTotal:  16384 kB`
     let after = |text: &str, name: &str| -> Option<usize> {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
     let machine = after(&read("proc/meminfo"), "MemTotal:").map(|kb| kb.saturating_mul(1024));
-    let space = after(&read("proc/self/limits"), "Max address space");
     let groups = read("proc/self/cgroup");
     // `0::/path` in version 2, `4:memory:/path` in version 1. Limits hold for all below; inside a container
     // the path may start above what is mounted.
@@ -61,8 +60,7 @@ pub fn limit_in(root: &Path) -> usize {
         });
         limits.min()
     });
-    let all = group.chain(machine).chain(space);
-    all.min().unwrap_or(UNKNOWN)
+    group.chain(machine).min().unwrap_or(UNKNOWN)
 }
 
 /// Memory that requests share.
@@ -140,6 +138,10 @@ impl Share {
     }
 }
 
+/// Marks an answer that is in memory anyway, once for all callers.
+#[derive(Clone)]
+pub struct Fixed;
+
 tokio::task_local! {
     /// Shares of the request that a task answers.
     static HELD: Held;
@@ -158,6 +160,15 @@ impl Held {
     /// Answers a request whose shares these are.
     pub async fn scope<T>(self, answer: impl Future<Output = T>) -> T {
         HELD.scope(self, answer).await
+    }
+
+    /// Part of a share that covers an answer of so many bytes; without it the rest can be given back.
+    pub fn part(&self, bytes: usize) -> Option<Share> {
+        let mut shares = self.0.lock().ok()?;
+        let permits = bytes.div_ceil(UNIT);
+        shares
+            .iter_mut()
+            .find_map(|share| share.0.split(permits).map(Share))
     }
 
     pub fn add(&self, share: Share) {

@@ -110,6 +110,7 @@ pub struct Metrics {
     commit_events: Histogram,
     outages: Counter,
     tls_failures: Counter,
+    connections_cut: Counter,
     log_last: Gauge,
     log_lag: Gauge,
     clock_skew: Gauge<f64, AtomicU64>,
@@ -136,6 +137,7 @@ impl Default for Metrics {
             commit_events: Histogram::new(EVENTS),
             outages: Counter::default(),
             tls_failures: Counter::default(),
+            connections_cut: Counter::default(),
             log_last: Gauge::default(),
             log_lag: Gauge::default(),
             clock_skew: Gauge::default(),
@@ -164,6 +166,9 @@ impl Metrics {
         let failures = self.tls_failures.clone();
         let help = "Times a new certificate could not be used";
         r.register("tls_reload_failures", help, failures);
+        let cut = self.connections_cut.clone();
+        let help = "Connections that were not taken, gave way, or whose caller did not read";
+        r.register("connections_cut", help, cut);
         let last = self.log_last.clone();
         r.register("log_number", "Number of the log's last event", last);
         let lag = "Events in the log that this process has not folded yet";
@@ -239,6 +244,11 @@ impl Metrics {
     /// Counts a certificate that could not be used.
     pub fn tls_reload_failed(&self) {
         self.tls_failures.inc();
+    }
+
+    /// Counts a connection that its caller did not end.
+    pub fn connection_cut(&self) {
+        self.connections_cut.inc();
     }
 
     /// Everything as text, with what the writer knows now.

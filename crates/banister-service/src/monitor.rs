@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister_engine::Monitor;
+use banister_engine::{AlarmRaised, Monitor};
 
 use crate::health::Health;
 use crate::metrics::Metrics;
@@ -24,6 +24,17 @@ impl Monitor for ServiceMonitor {
 
     fn clock(&self, skew: f64) {
         self.metrics.clock(skew);
+    }
+
+    fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
+        let (kind, forces_safe) = (alarm.kind, alarm.forces_safe);
+        tracing::error!(
+            experiment,
+            ?kind,
+            reason = alarm.message,
+            forces_safe,
+            "alarm"
+        );
     }
 
     fn notice(&self, text: &str) {

@@ -65,8 +65,8 @@ fn operation(route: &Route) -> Value {
     }
     responses.insert(status.to_string(), done);
     let access: &[u16] = match route.access {
-        Access::Open => &[503],
-        _ => &[401, 403, 429, 503],
+        Access::Open => &[400, 503],
+        _ => &[400, 401, 403, 429, 503],
     };
     for status in route.problems.iter().chain(access) {
         let problem = json!({ "application/problem+json": { "schema": reference("Problem") } });

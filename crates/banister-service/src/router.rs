@@ -9,21 +9,21 @@ use axum::body::{HttpBody, to_bytes};
 use axum::extract::{ConnectInfo, FromRequestParts, RawPathParams, Request, State};
 use axum::handler::Handler;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
 use banister_engine::Author;
 
 use crate::app::App;
-use crate::memory::Held;
+use crate::memory::{Fixed, Held};
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
 use crate::middleware::leftover::Leftover;
 use crate::middleware::rate::{Amounts, Charged};
 use crate::middleware::request_id::{REQUEST_ID, request_id};
 use crate::problem::Problem;
-use crate::routes::{Access, NOWHERE, ROUTES, Route, Takes};
+use crate::routes::{Access, METRICS, NOWHERE, ROUTES, Route, Takes};
 
 /// Header that keeps pages of other sites from embedding an answer.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -83,8 +83,10 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            match tokio::time::timeout(limit, Held::default().scope(next.run(request))).await {
-                Ok(response) => shared(&app, response).await,
+            let held = Held::default();
+            let answer = held.clone().scope(next.run(request));
+            match tokio::time::timeout(limit, answer).await {
+                Ok(response) => shared(&app, &held, response).await,
                 Err(_) => {
                     reusable = leftover.is_none();
                     Problem::unavailable(format!(
@@ -157,21 +159,52 @@ async fn pipeline(
 /// Bytes of an answer that counts as memory until it is sent: callers may be slow to read it.
 const LONG_ANSWER: u64 = 64 << 10;
 
-/// A long answer with its share of the memory, which it keeps until it is sent.
-async fn shared(app: &App, response: Response) -> Response {
+/// A long answer with its share of the memory, which it keeps until it is sent: a part of what its request has, or
+/// one of its own.
+async fn shared(app: &App, held: &Held, response: Response) -> Response {
     let length = response.body().size_hint().exact();
-    let Some(length) = length.filter(|&length| length > LONG_ANSWER) else {
+    let is_fixed = response.extensions().get::<Fixed>().is_some();
+    let Some(length) = length.filter(|&length| length > LONG_ANSWER && !is_fixed) else {
         return response;
     };
-    let share = match app.budget.take(length as usize).await {
-        Ok(share) => share,
-        Err(problem) => return problem.into_response(),
+    let share = match held.part(length as usize) {
+        Some(share) => share,
+        None => match app.budget.take(length as usize).await {
+            Ok(share) => share,
+            Err(problem) => return problem.into_response(),
+        },
     };
     let (parts, body) = response.into_parts();
     // Of a known length, so it is there as a whole.
     match to_bytes(body, length as usize).await {
         Ok(content) => Response::from_parts(parts, share.keep_with(content).into()),
         Err(_) => Problem::unavailable("the answer broke off").into_response(),
+    }
+}
+
+/// Refuses a request without its one host (RFC 9112, 3.2), and a body that is encoded in a way we do not know.
+fn check_head(route: &Route, parts: &Parts) -> Result<(), Problem> {
+    let hosts = parts.headers.get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && parts.version == Version::HTTP_11) {
+        let (status, value) = (StatusCode::BAD_REQUEST, format!("there {hosts} times"));
+        return Err(Problem::of_field(
+            status,
+            "host",
+            value,
+            "must be there once",
+        ));
+    }
+    let encodings = parts.headers.get_all(header::CONTENT_ENCODING).iter();
+    let mut encodings = encodings.map(|value| value.to_str().unwrap_or("?"));
+    let unknown = encodings.find(|value| !value.eq_ignore_ascii_case("identity"));
+    match unknown.filter(|_| !matches!(route.takes, Takes::Nothing)) {
+        None => Ok(()),
+        Some(value) => Err(Problem::of_field(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content-encoding",
+            value,
+            "must be absent or identity: send bodies as they are",
+        )),
     }
 }
 
@@ -184,10 +217,12 @@ async fn admit(
     bytes: Option<u64>,
     now: Instant,
 ) -> Result<Option<(Principal, Charged)>, Problem> {
+    check_head(route, parts)?;
     if route.access == Access::Open {
         return Ok(None);
     }
-    let principal = app.tokens.authenticate(parts)?;
+    // In an outage somebody must be able to see what is wrong.
+    let principal = (app.tokens).authenticate(parts, route.path == METRICS)?;
     if !route.access.is_of(principal.role) {
         let (role, right) = (principal.role, route.access.name());
         let token = principal.name.as_deref().unwrap_or(Author::ANONYMOUS);

@@ -131,7 +131,7 @@ const FORMAT: Query = Query {
 };
 
 macro_rules! route {
-    ($method:ident $path:literal, $access:ident, $operation:literal, $summary:literal,
+    ($method:ident $path:expr, $access:ident, $operation:literal, $summary:literal,
      $takes:expr, $gives:expr, $queries:expr, $problems:expr, $handler:expr) => {
         Route {
             method: Method::$method,
@@ -148,6 +148,9 @@ macro_rules! route {
     };
 }
 
+/// Path that is answered in an outage, too.
+pub const METRICS: &str = "/metrics";
+
 /// All routes, in the order of the OpenAPI document.
 pub static ROUTES: &[Route] = &[
     route!(GET "/", Open, "page", "The page", Takes::Nothing, (200, Gives::Media(&["text/html"])), &[], &[],
@@ -156,7 +159,7 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("Status")), &[], &[], get(operations::health)),
     route!(GET "/readyz", Open, "ready", "Whether the log can be written", Takes::Nothing,
         (200, Gives::Json("Status")), &[], &[503], get(operations::ready)),
-    route!(GET "/metrics", Read, "metrics", "Numbers for Prometheus", Takes::Nothing,
+    route!(GET METRICS, Read, "metrics", "Numbers for Prometheus", Takes::Nothing,
         (200, Gives::Media(&["application/openmetrics-text"])), &[], &[], get(operations::metrics)),
     route!(GET "/openapi.json", Read, "openapi", "This document", Takes::Nothing,
         (200, Gives::Json("Any")), &[], &[], get(operations::openapi)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum_server::Handle;
+use axum_server::tls_rustls::RustlsAcceptor;
 use banister_engine::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -13,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::app::{App, Shared};
+use crate::connections::{self, Connections};
 use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::Health;
 use crate::memory::Budget;
@@ -127,7 +129,14 @@ async fn run(
     let listener = std::net::TcpListener::bind(listen)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(system(format!("listening on {listen}")))?;
+    connections::limit_buffers(&listener).map_err(system("listening"))?;
     let address = listener.local_addr().map_err(system("listening"))?;
+    let connections = Connections::new(
+        settings.max_connections,
+        settings.max_address_connections,
+        settings.timeout,
+        app.metrics.clone(),
+    );
     let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
     let handle = Handle::new();
     let tls = match settings.tls.clone() {
@@ -161,14 +170,16 @@ async fn run(
         None => {
             let mut server = axum_server::from_tcp(listener)
                 .map_err(system("listening"))?
+                .acceptor(connections)
                 .handle(handle)
                 .http1_only();
             limit_heads(server.http_builder());
             server.serve(service).await
         }
         Some((config, follower)) => {
-            let mut server = axum_server::from_tcp_rustls(listener, config)
+            let mut server = axum_server::from_tcp(listener)
                 .map_err(system("listening"))?
+                .acceptor(RustlsAcceptor::new(config).acceptor(connections))
                 .handle(handle)
                 .http1_only();
             limit_heads(server.http_builder());
@@ -229,11 +240,17 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         readers,
         budget: Budget::new(settings.memory / 2),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
+        // They leave half of the cores to others.
+        lists: Arc::new(Semaphore::new(cores().div_ceil(2))),
         stats: Mutex::default(),
-        openapi: openapi::document().to_string(),
+        openapi: openapi::document().to_string().into(),
         settings,
     });
     Ok((app, writer))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Signals that ask the process to end.

@@ -32,6 +32,10 @@ pub struct Given {
     pub max_import: Option<usize>,
     /// Most decisions or outcomes of a batch.
     pub max_batch: Option<usize>,
+    /// Most connections.
+    pub max_connections: Option<usize>,
+    /// Most connections from one address.
+    pub max_address_connections: Option<usize>,
     /// Bytes of open decisions kept in memory.
     pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
@@ -98,6 +102,9 @@ impl Given {
             max_body: self.max_body.or(other.max_body),
             max_import: self.max_import.or(other.max_import),
             max_batch: self.max_batch.or(other.max_batch),
+            max_connections: self.max_connections.or(other.max_connections),
+            max_address_connections: (self.max_address_connections)
+                .or(other.max_address_connections),
             open_bytes: self.open_bytes.or(other.open_bytes),
             rate: self.rate.or(other.rate),
             bytes_rate: self.bytes_rate.or(other.bytes_rate),
@@ -225,6 +232,9 @@ impl Given {
             Err(invalid(field, value, &format!("must be 1 to {most}")))
         };
         let memory = crate::memory::limit();
+        // More than there are descriptors or memory for would only be promised.
+        let most = crate::connections::most(memory);
+        let max_connections = within("max_connections", self.max_connections, most, most)?;
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
             return Err(invalid("snapshot_every", 0, "must be at least 1"));
@@ -253,6 +263,13 @@ impl Given {
             max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
             max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
             max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
+            max_connections,
+            max_address_connections: within(
+                "max_address_connections",
+                self.max_address_connections,
+                max_connections.div_ceil(2),
+                max_connections,
+            )?,
             open_bytes: self.open_bytes.unwrap_or(memory / 4),
             memory,
             limits: Amounts {
@@ -294,6 +311,9 @@ pub struct Settings {
     pub max_import: usize,
     /// Most entries of a batch.
     pub max_batch: usize,
+    pub max_connections: usize,
+    /// Most connections from one address.
+    pub max_address_connections: usize,
     /// Bytes of open decisions kept in memory.
     pub open_bytes: usize,
     /// Bytes of memory that the process may use.

@@ -16,6 +16,8 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         max_body: args.max_body,
         max_import: args.max_import,
         max_batch: args.max_batch,
+        max_connections: args.max_connections,
+        max_address_connections: args.max_address_connections,
         open_bytes: args.open_bytes,
         rate: args.rate,
         bytes_rate: args.bytes_rate,

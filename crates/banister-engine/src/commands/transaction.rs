@@ -236,6 +236,10 @@ impl<'a> Transaction<'a> {
         else {
             return Ok(published);
         };
+        // Whoever pauses wants the safe action and no errors, whatever is left.
+        if own.status == ExperimentStatus::Paused {
+            return Ok(published);
+        }
         #[cfg(test)]
         if crate::state::PLANTED.get() == Some(crate::state::Forgets::Batch) {
             self.budgets.remove(&experiment);

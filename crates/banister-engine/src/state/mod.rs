@@ -47,7 +47,7 @@ pub use learner::{Arm, ExperimentStatus};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView, SegmentsView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub use period::bounds as period_bounds;
-pub(crate) use snapshots::{SnapshotRound, keep_first_snapshot, restore_all};
+pub(crate) use snapshots::{SnapshotRound, restore_all};
 
 /// Most events read at once.
 const PAGE: usize = 10_000;

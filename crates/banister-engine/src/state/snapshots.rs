@@ -1,5 +1,10 @@
 //! Schedule of snapshots: one with each commit, until all are done, so that no request waits long.
+//!
+//! Only experiments with events since their last snapshot get another. Beside them the store keeps a mark: all events
+//! up to it are in the snapshots, so that a start folds those after it, however old the snapshots of idle experiments
+//! are.
 
+use super::experiment::{InSnapshots, mark, read_mark};
 use super::learner::Detached;
 use super::{Experiment, State};
 use crate::events::Record;
@@ -11,9 +16,79 @@ pub(crate) struct SnapshotRound {
     pub due: Vec<u64>,
     /// Event at which the last round began.
     pub began: u64,
+    /// Last event in the stored snapshot of every experiment, as far as known.
+    kept: InSnapshots,
+    /// The same of snapshots in the transaction that has begun.
+    written: Vec<(u64, u64)>,
+    /// True if snapshots were stored since the mark.
+    has_news: bool,
 }
 
 impl SnapshotRound {
+    /// Goes on after a start. Those without a snapshot get one soon: a start that was slow once is not slow twice.
+    pub(crate) fn after(restored: &Restored, began: u64) -> Self {
+        let kept = restored.experiments.iter();
+        Self {
+            due: restored.unusable.iter().map(|(key, _)| *key).collect(),
+            began,
+            kept: kept.map(|(number, own)| (own.key, *number)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns true if an experiment has events that are not in its snapshot.
+    fn is_behind(&self, experiment: &Experiment) -> bool {
+        (self.kept.get(&experiment.key)).is_none_or(|number| *number < experiment.number)
+    }
+
+    /// The last event up to which all are in the snapshots.
+    fn mark(&self, state: &State) -> u64 {
+        let behind = state.experiments().filter(|own| self.is_behind(own));
+        let upto = behind.map(|own| self.kept.get(&own.key).copied().unwrap_or(own.key - 1));
+        upto.min().unwrap_or(state.number)
+    }
+
+    fn keep(&mut self, store: &mut dyn Store, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.written.push((snapshot.experiment, snapshot.number));
+        store.keep_snapshot(snapshot)
+    }
+
+    /// The transaction is durable.
+    pub(crate) fn committed(&mut self) {
+        self.has_news |= !self.written.is_empty();
+        self.kept.extend(self.written.drain(..));
+    }
+
+    /// Every experiment has a snapshot from its first event on, so that a start folds little.
+    pub(crate) fn keep_first(
+        &mut self,
+        store: &mut dyn Store,
+        first: Option<(&Record, &String)>,
+    ) -> Result<(), StoreError> {
+        // Whatever was written in a transaction that failed is not there.
+        self.written.clear();
+        let Some((record, json)) = first else {
+            return Ok(());
+        };
+        let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
+        self.keep(store, &experiment.snapshot(record.number))
+    }
+
+    /// Takes all that are due at once, at the end.
+    pub(crate) fn finish(
+        &mut self,
+        store: &mut dyn Store,
+        state: &State,
+    ) -> Result<(), StoreError> {
+        let experiments = state.experiments();
+        let behind: Vec<_> = experiments.filter(|own| self.is_behind(own)).collect();
+        for experiment in behind {
+            self.keep(store, &experiment.snapshot(state.number))?;
+        }
+        self.committed();
+        store.keep_snapshot(&mark(state.number, &self.kept))
+    }
+
     /// Takes the next snapshot that is due, in the transaction that has begun.
     pub(crate) fn step(
         &mut self,
@@ -23,20 +98,20 @@ impl SnapshotRound {
     ) -> Result<(), StoreError> {
         if self.due.is_empty() && state.number.saturating_sub(self.began) >= every {
             self.began = state.number;
-            self.due = state
-                .experiments()
-                .map(|experiment| experiment.key)
-                .collect();
+            let behind = state.experiments().filter(|own| self.is_behind(own));
+            self.due = behind.map(|experiment| experiment.key).collect();
         }
         let (number, detached) = (state.number, state.detached.clone());
         for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
-            store.keep_snapshot(&snapshot)?;
+            self.keep(store, &snapshot)?;
         }
-        let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) else {
-            return Ok(());
-        };
-        if let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref()) {
-            store.keep_snapshot(&snapshot)?;
+        if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key))
+            && let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref())
+        {
+            self.keep(store, &snapshot)?;
+        }
+        if self.due.is_empty() && std::mem::take(&mut self.has_news) {
+            store.keep_snapshot(&mark(self.mark(state), &self.kept))?;
         }
         Ok(())
     }
@@ -57,12 +132,15 @@ pub(crate) struct Restored {
 pub(crate) fn restore_all(store: &mut dyn Store, last: u64) -> Result<Restored, StoreError> {
     let created = store.created()?;
     // A log that lacks the beginning of what was learned is not whole, whatever the snapshots hold.
-    let orphan = |key: &u64| *key <= last && created.binary_search(key).is_err();
+    let orphan = |key: &u64| (1..=last).contains(key) && created.binary_search(key).is_err();
     if let Some(key) = store.snapshots()?.into_iter().find(orphan) {
         return Err(StoreError::new(format!(
             "event {key} is missing: an experiment began with it"
         )));
     }
+    let marked = store.snapshot(0)?.and_then(|own| read_mark(&own));
+    // Of a mark beyond the log's end nothing is known.
+    let (marked, least) = marked.filter(|own| own.0 <= last).unwrap_or_default();
     let mut restored = Restored {
         experiments: Vec::new(),
         number: last,
@@ -71,7 +149,13 @@ pub(crate) fn restore_all(store: &mut dyn Store, last: u64) -> Result<Restored, 
     for key in created.into_iter().filter(|key| *key <= last) {
         match usable(store.snapshot(key)?, key, last) {
             Ok((number, experiment)) => {
-                restored.number = restored.number.min(number);
+                let is_marked = least.get(&key).is_some_and(|least| number >= *least);
+                let upto = if is_marked {
+                    number.max(marked)
+                } else {
+                    number
+                };
+                restored.number = restored.number.min(upto);
                 restored.experiments.push((number, experiment));
             }
             Err(reason) => {
@@ -96,16 +180,4 @@ fn usable(snapshot: Option<Snapshot>, key: u64, last: u64) -> Result<(u64, Exper
         return Err("it is of another experiment".into());
     }
     Ok((snapshot.number, experiment))
-}
-
-/// Every experiment has a snapshot from its first event on, so that a start folds little.
-pub(crate) fn keep_first_snapshot(
-    store: &mut dyn Store,
-    first: Option<(&Record, &String)>,
-) -> Result<(), StoreError> {
-    let Some((record, json)) = first else {
-        return Ok(());
-    };
-    let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-    store.keep_snapshot(&experiment.snapshot(record.number))
 }

@@ -27,6 +27,8 @@ pub(super) struct Clock {
     anchor: Option<Anchor>,
     /// Seconds from the log's time to its source at the last reading.
     skew: f64,
+    /// Reason of the first refusal since the last good reading: one outage has one reason.
+    refusal: Option<String>,
 }
 
 /// The log's time at a moment of the machine.
@@ -51,6 +53,7 @@ impl Clock {
             accept,
             anchor: None,
             skew: 0.0,
+            refusal: None,
         }
     }
 
@@ -105,7 +108,7 @@ impl Clock {
                 self.skew = away;
                 if away > LONGEST_GAP || away < -self.most_skew {
                     return Err(format!(
-                        "the log's last event is of {last}, the clock says {source}: set the clock, or, if \
+                        "the log's last event is of {last}, the clock said {source}: set the clock, or, if \
                          it is right, start the service once with --accept-clock"
                     ));
                 }
@@ -117,7 +120,7 @@ impl Clock {
         self.anchored(time, uptime, sets);
         if self.skew.abs() > self.most_skew {
             return Err(format!(
-                "the clock jumped: it says {source}, and by the time that passed it is {time}; set it right, \
+                "the clock jumped: it said {source}, and by the time that passed it was {time}; set it right, \
                  or restart the service if it is"
             ));
         }
@@ -139,7 +142,14 @@ pub(super) fn read_clock(
 ) -> Result<Reading, StoreError> {
     let last = (state.number > 0).then_some(state.time);
     let reading = clock.read(source, uptime, last, state.clock_sets().count(), may_set);
-    let reading = reading.map_err(StoreError::passing)?;
+    let reading = match reading {
+        Ok(reading) => reading,
+        Err(reason) => {
+            let first = clock.refusal.get_or_insert(reason);
+            return Err(StoreError::passing(first.clone()));
+        }
+    };
+    clock.refusal = None;
     state.now = reading.time;
     Ok(reading)
 }

@@ -10,7 +10,6 @@ use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
 use crate::refusal::Refusal;
-use crate::state::keep_first_snapshot;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -173,7 +172,7 @@ impl Engine {
                 Event::Created(json) => Some((record, json)),
                 _ => None,
             });
-            let written = keep_first_snapshot(store, first)
+            let written = (self.round.keep_first(store, first))
                 .and_then(|()| self.round.step(store, state, self.options.snapshot_every))
                 .and_then(|()| store.append(&records))
                 .and_then(|()| store.commit());
@@ -182,15 +181,24 @@ impl Engine {
                 store.rollback();
                 return Err(error);
             }
+            self.round.committed();
             let took = outside.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
         }
         for (record, (author, event)) in records.iter().zip(events) {
+            let is_alarm = matches!(event, Event::AlarmRaised(_));
             if let Err(reason) = state.fold(record, Some(author), event) {
                 // Checked events fold; if one does not, memory is not to be trusted any more.
                 self.state = None;
                 return Err(StoreError::new(reason));
+            }
+            if is_alarm
+                && let Some(own) = state.by_key(record.experiment)
+                && let Some(recorded) = own.open_alarms().last()
+            {
+                let name = &own.checked.declaration.name;
+                self.monitor.alarm(name, &recorded.alarm);
             }
         }
         self.monitor.follows(state.number, state.number);

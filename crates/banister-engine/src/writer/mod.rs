@@ -25,7 +25,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
-use crate::state::{Detached, SnapshotRound, State};
+use crate::state::{AlarmRaised, Detached, SnapshotRound, State};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
 use outside::{Machine, Outside};
@@ -73,6 +73,8 @@ pub trait Monitor: Send {
     fn clock(&self, skew: f64);
     /// The log could not be written or read, for this reason; `None`: it can again.
     fn outage(&self, reason: Option<&str>);
+    /// An alarm of an experiment was recorded.
+    fn alarm(&self, _experiment: &str, _alarm: &AlarmRaised) {}
     /// Something that an operator should know of, and need not mend.
     fn notice(&self, _text: &str) {}
 }

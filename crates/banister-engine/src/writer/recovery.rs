@@ -3,7 +3,10 @@
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{SnapshotRound, State, restore_all};
-use crate::store::{Begun, StoreError};
+use crate::store::{Begun, StoreError, verify_page};
+
+/// Events that a start verifies before the first decision, at least: a tenth of a second.
+const VERIFIED_FIRST: u64 = 100_000;
 
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
@@ -110,15 +113,17 @@ impl Engine {
         // Set by hand, so they are few.
         let sets = store.changes(0, state.number + 1, usize::MAX)?;
         state.restore_clock(&sets).map_err(StoreError::new)?;
+        self.round = SnapshotRound::after(&restored, last);
         for (_, experiment) in restored.experiments {
             state.restore(experiment).map_err(StoreError::new)?;
         }
         state.follow(&mut **store, last, |_| Ok(()))?;
-        // Those without a snapshot get one soon: a start that was slow once is not slow twice.
-        self.round = SnapshotRound {
-            due: restored.unusable.into_iter().map(|(key, _)| key).collect(),
-            began: state.number,
-        };
+        // Nothing is decided on a log that may be damaged; what is older than that is verified beside the writer.
+        let mut number = last.saturating_sub(VERIFIED_FIRST);
+        while !verify_page(&mut **store, &mut number)? {}
+        if last <= VERIFIED_FIRST {
+            store.check()?;
+        }
         self.state = Some(state);
         Ok(())
     }
@@ -156,9 +161,7 @@ impl Engine {
         // Without the transaction every snapshot would be synced by itself. They are short cuts: if this
         // fails, the next start takes longer.
         let done = store.begin().and_then(|_| {
-            for experiment in state.experiments() {
-                store.keep_snapshot(&experiment.snapshot(state.number))?;
-            }
+            self.round.finish(&mut **store, state)?;
             store.commit()
         });
         if done.is_err() {

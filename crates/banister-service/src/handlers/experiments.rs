@@ -1,5 +1,7 @@
 //! Experiments.
 
+use std::time::Instant;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -79,46 +81,59 @@ pub async fn list(
         principal.check_sees(after)?;
     }
     let scope = principal.scope;
+    // It is never closed.
+    let permit = app.lists.clone().acquire_owned().await;
+    let begun = Instant::now();
     let query = ListExperiments {
         after,
         limit,
         scope,
     };
-    if wanted.summary {
+    let answer = if wanted.summary {
         let page = app.query(SummariseExperiments(query)).await?;
         rendered(&app, "summaries", page).await
     } else {
         let page = app.query(query).await?;
         rendered(&app, "experiments", page).await
-    }
+    };
+    // It is sent meanwhile, and others have their turn: lists get a fifth of the time.
+    tokio::spawn(async move {
+        tokio::time::sleep(4 * begun.elapsed()).await;
+        drop(permit);
+    });
+    answer
 }
 
 /// Renders a part of a list, on a thread that may take its time.
 async fn rendered<T: Serialize + Send + Sync + 'static>(
     app: &App,
-    name: &str,
+    name: &'static str,
     page: Page<T>,
 ) -> Result<Response, Problem> {
     let lengths = tokio::task::spawn_blocking(move || {
         let bytes = page.entries.iter().map(|entry| entry.json().len() + 1);
-        (bytes.sum::<usize>(), page)
+        // With room for what is around them: the answer keeps this share.
+        (bytes.sum::<usize>() + 1024, page)
     });
     let failed = |_| Problem::unavailable("rendering failed");
     let (bytes, page) = lengths.await.map_err(failed)?;
     Held::current().add(app.budget.take(bytes).await?);
-    let mut json = format!("{{\"{name}\":[");
-    json.reserve(bytes);
-    for (place, entry) in page.entries.iter().enumerate() {
-        json.push_str(if place == 0 { "" } else { "," });
-        json.push_str(entry.json());
-    }
-    let next = page
-        .next
-        .map(|name| format!(",\"next\":{}", Value::from(name)));
-    json.push(']');
-    json.push_str(&next.unwrap_or_default());
-    json.push('}');
-    Ok(raw(json))
+    let joined = tokio::task::spawn_blocking(move || {
+        let mut json = format!("{{\"{name}\":[");
+        json.reserve(bytes);
+        for (place, entry) in page.entries.iter().enumerate() {
+            json.push_str(if place == 0 { "" } else { "," });
+            json.push_str(entry.json());
+        }
+        let next = page
+            .next
+            .map(|name| format!(",\"next\":{}", Value::from(name)));
+        json.push(']');
+        json.push_str(&next.unwrap_or_default());
+        json.push('}');
+        json
+    });
+    Ok(raw(joined.await.map_err(failed)?))
 }
 
 pub async fn create(

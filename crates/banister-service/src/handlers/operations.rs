@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::answer::{json, raw};
 use crate::app::App;
+use crate::memory::Fixed;
 use crate::middleware::auth::Principal;
 use crate::page;
 use crate::problem::Problem;
@@ -50,7 +51,7 @@ pub async fn ready(State(app): State<App>, request: Request) -> Result<Response,
     }
     let (parts, _) = request.into_parts();
     let reason = app.health.outage();
-    let reason = reason.filter(|_| app.tokens.authenticate(&parts).is_ok());
+    let reason = reason.filter(|_| app.tokens.authenticate(&parts, false).is_ok());
     Err(Problem::unavailable(match reason {
         Some(reason) => format!("the log is not available: {reason}"),
         None => "the service is not ready".to_string(),
@@ -97,7 +98,9 @@ pub async fn metrics(
 }
 
 pub async fn openapi(State(app): State<App>) -> Response {
-    raw(app.openapi.clone())
+    let mut response = raw(app.openapi.clone());
+    response.extensions_mut().insert(Fixed);
+    response
 }
 
 pub async fn whoami(Extension(principal): Extension<Principal>) -> Response {
@@ -120,6 +123,7 @@ pub async fn page() -> Response {
         page::HTML,
     )
         .into_response();
+    response.extensions_mut().insert(Fixed);
     let headers = response.headers_mut();
     if let Ok(policy) = HeaderValue::try_from(page::security_policy()) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);

@@ -59,20 +59,12 @@ fn the_least_limit_counts() {
 }
 
 #[test]
-fn the_address_space_counts() {
-    let limits = |space: &str| {
-        format!(
-            "Limit                     Soft Limit           Hard Limit           Units     \n\
-             Max cpu time              unlimited            unlimited            seconds   \n\
-             Max address space         {space}            unlimited            bytes     \n"
-        )
-    };
-    let of = |space| {
-        let text = limits(space);
-        limit(&[("proc/meminfo", MACHINE), ("proc/self/limits", &text)])
-    };
-    assert_eq!(of("unlimited"), 16_384_000 * 1024);
-    assert_eq!(of("1073741824"), 1 << 30);
+fn the_address_space_does_not_count() {
+    // Threads reserve far more of it than they use: a limit on it cannot be kept, so none is claimed.
+    let limits =
+        "Max address space         1073741824            unlimited            bytes     \n";
+    let files = [("proc/meminfo", MACHINE), ("proc/self/limits", limits)];
+    assert_eq!(limit(&files), 16_384_000 * 1024);
 }
 
 #[test]

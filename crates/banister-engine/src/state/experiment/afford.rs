@@ -94,8 +94,8 @@ impl Experiment {
         sets: &ClockSets,
         now: Timestamp,
     ) -> Option<(String, Timestamp)> {
-        // In shadow mode it is the caller who spends.
-        if self.checked.declaration.shadow || self.status == ExperimentStatus::Archived {
+        // In shadow mode it is the caller who spends; what is paused plays the safe action in any case.
+        if self.checked.declaration.shadow || self.status != ExperimentStatus::Running {
             return None;
         }
         let (account, _) = self.refusing(&self.budgets, sets, now)?;

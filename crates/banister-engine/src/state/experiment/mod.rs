@@ -34,6 +34,7 @@ pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
 pub use change::Change;
 use kept::Kept;
 pub use missing::{ArmMissing, Missing};
+pub(crate) use saved::{InSnapshots, mark, read_mark};
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;

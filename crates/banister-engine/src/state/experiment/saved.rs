@@ -1,6 +1,6 @@
 //! An experiment as a snapshot keeps it, and the digest of what it has learned.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,10 @@ struct Learned {
 const VERSION: u32 = 2;
 /// First byte of a snapshot with a seal; those before are JSON from the first byte on.
 const SEALED: u8 = 3;
+/// The same of one that is compressed.
+const PACKED: u8 = 4;
+/// Bytes of a snapshot from which on it is compressed: the writer has less to write.
+const LARGE: usize = 256 << 10;
 
 /// Digest of a snapshot.
 fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
@@ -62,6 +66,29 @@ fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
     let mut seal = [0; 8];
     seal.copy_from_slice(&hash.finalize().as_bytes()[..8]);
     seal
+}
+
+/// Number of the last event in the snapshot of every experiment.
+pub(crate) type InSnapshots = BTreeMap<u64, u64>;
+
+/// Says that all events up to a number are in snapshots that are no older than these; kept as that of no experiment.
+pub(crate) fn mark(number: u64, kept: &InSnapshots) -> Snapshot {
+    // Numbers only: there is nothing to fail on.
+    let body = postcard::to_extend(kept, Vec::new()).unwrap_or_default();
+    Snapshot {
+        experiment: 0,
+        number,
+        body: [&seal(0, number, &body)[..], &body].concat(),
+    }
+}
+
+/// Number and snapshots of a mark, unless it is damaged.
+pub(crate) fn read_mark(mark: &Snapshot) -> Option<(u64, InSnapshots)> {
+    let (own, body) = mark.body.split_first_chunk::<8>()?;
+    if *own != seal(0, mark.number, body) {
+        return None;
+    }
+    Some((mark.number, postcard::from_bytes(body).ok()?))
 }
 
 impl Learned {
@@ -80,10 +107,14 @@ impl Saved {
         let experiment = self.learned.key;
         // Numbers, texts and lists only: there is nothing to fail on.
         let json = serde_json::to_vec(&self).unwrap_or_default();
-        let mut body = Vec::with_capacity(json.len() + 9);
-        body.push(SEALED);
-        body.extend_from_slice(&seal(experiment, number, &json));
-        body.extend_from_slice(&json);
+        let packed = (json.len() >= LARGE)
+            .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
+            .flatten();
+        let (kind, content) = packed.map_or((SEALED, json), |packed| (PACKED, packed));
+        let mut body = Vec::with_capacity(content.len() + 9);
+        body.push(kind);
+        body.extend_from_slice(&seal(experiment, number, &content));
+        body.extend_from_slice(&content);
         Snapshot {
             experiment,
             number,
@@ -158,13 +189,20 @@ impl Experiment {
 
     /// From a snapshot; `None` if it is of an earlier version, which lacks what the log has to say anew.
     pub(crate) fn restore(snapshot: &Snapshot) -> Result<Option<Self>, String> {
+        let unpacked;
         let body = match snapshot.body.split_first() {
-            Some((&SEALED, rest)) => {
-                let (own, json) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
-                if *own != seal(snapshot.experiment, snapshot.number, json) {
+            Some((&kind, rest)) if kind == SEALED || kind == PACKED => {
+                let (own, content) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
+                if *own != seal(snapshot.experiment, snapshot.number, content) {
                     return Err("its checksum does not match: a part of it was changed".into());
                 }
-                json
+                if kind == PACKED {
+                    let whole = snap::raw::Decoder::new().decompress_vec(content);
+                    unpacked = whole.map_err(|e| e.to_string())?;
+                    &unpacked
+                } else {
+                    content
+                }
             }
             _ => &snapshot.body,
         };

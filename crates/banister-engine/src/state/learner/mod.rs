@@ -44,10 +44,8 @@ impl Learner {
 
     /// Moves it beside the writer; `twin` is an agent for the same arms that has not learned anything.
     pub(crate) fn detach(&mut self, twin: Box<dyn Agent>, name: &str, detached: &Detached) {
-        if self.actor.is_none() {
-            let core = self.core.give_way(twin);
-            self.actor = Some(detached.adopt(name, core));
-        }
+        let core = self.core.give_way(twin);
+        self.actor = Some(detached.adopt(name, core));
     }
 
     /// The actor of a detached learner.

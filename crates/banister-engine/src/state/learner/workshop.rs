@@ -3,6 +3,21 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+/// Has other threads go before this one. A lower niceness would not do: whoever wakes up would still wait for the end
+/// of a time slice, which is far longer than most decisions take. Only Linux has priorities of single threads.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        use thread_priority::{
+            NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+            set_thread_priority_and_policy, thread_native_id,
+        };
+        let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        // Where it is forbidden, all wait for each other as before.
+        let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
+    }
+}
+
 /// Something with work to do, a piece at a time.
 pub(super) trait Work: Send + Sync {
     /// Does a piece of it; returns true if there is more.
@@ -45,6 +60,7 @@ impl Workshop {
     }
 
     fn work(&self) {
+        lower_priority();
         while let Some(worker) = self.next() {
             // One piece each, in turn: an experiment with many does not keep another waiting.
             if worker.clone().run_one() {

@@ -55,7 +55,9 @@ impl Purse {
         self.costs.insert(number, None);
         let (amount, when) = (self.amount, self.when_exhausted);
         let fits = used + WORST <= amount;
-        let may_go_beyond = is_safe && when == WhenExhausted::Safe;
+        // Who pauses gets the safe action, whatever is left.
+        let is_paused = fallback == Some(Fallback::Paused);
+        let may_go_beyond = is_safe && (when == WhenExhausted::Safe || is_paused);
         if !fits && !may_go_beyond {
             return Err(format!(
                 "overspends: {used} of {amount} is used ({when:?}, safe: {is_safe})"
