@@ -34,9 +34,9 @@ class Alarm:
 
     #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
     #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
-    #: than was declared) or "model_refuted" (a part of the outcomes costs other than the model of the
-    #: features allows).
-    kind: Literal["breach", "refuted", "safe_cost", "model_refuted"]
+    #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
+    #: features allows) or "missing" (outcomes are missing more often in a segment, or of some arms, than elsewhere).
+    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "missing"]
     guardrail: str
     #: The arm that it is about, by name or number; None if it is about all decisions.
     arm: Any

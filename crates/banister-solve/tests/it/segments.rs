@@ -324,7 +324,11 @@ fn warm_solves_allocate_nothing() {
 fn an_edge_that_ends_on_the_threshold_is_taken() {
     let mut lp = BlockLp::new(1, 0);
     let none: [&[f64]; 0] = [];
-    let cost = [-0.039999999999999994, -0.039999999999999994, 0.12000000000000002];
+    let cost = [
+        -0.039999999999999994,
+        -0.039999999999999994,
+        0.12000000000000002,
+    ];
     lp.set(0, 2, &[0.12, 0.16, 0.36], &[&cost[..]], &none);
     let solution = lp.solve(&[0.12000000000000002], &[]);
     assert!((solution.value - 0.36).abs() < 1e-12, "{solution:?}");

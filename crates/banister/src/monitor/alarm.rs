@@ -32,6 +32,8 @@ pub enum AlarmKind {
     SafeCost,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
+    /// Outcomes are missing more often in one segment, or of some arms, than elsewhere.
+    Missing,
 }
 
 /// Part of the outcomes whose costs the model of the features does not explain.
@@ -84,10 +86,10 @@ pub struct Alarm {
     pub segment: Option<usize>,
     /// Outcomes taken when it was raised.
     pub outcome: u64,
-    /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
+    /// Outcomes that the evidence rests on: since the cost has been too high, all of the arm's, or those missing.
     pub outcomes: u64,
     /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean).
+    /// over the factor times the safe mean); of missing ones their share.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,
@@ -135,6 +137,16 @@ impl Alarm {
                     .map_or(f64::NAN, |y| guardrail.signal_of(y));
                 format!(
                     "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+                )
+            }
+            AlarmKind::Missing => {
+                let place = match (self.segment, self.arm) {
+                    (Some(_), _) => "in its decisions",
+                    (None, Some(_)) => "where the safe arm was drawn",
+                    (None, None) => "where another arm than the safe one was drawn",
+                };
+                format!(
+                    "the outcomes of {n} decisions did not come, a share of {mean}: more are missing {place} than elsewhere"
                 )
             }
             AlarmKind::ModelRefuted => {

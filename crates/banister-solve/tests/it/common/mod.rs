@@ -228,9 +228,8 @@ pub fn corners_value(case: &Case) -> Option<f64> {
             let Some(mass) = solve_system(system) else {
                 continue;
             };
-            let sum = |row: &[f64]| -> f64 {
-                support.iter().zip(&mass).map(|(&a, p)| p * row[a]).sum()
-            };
+            let sum =
+                |row: &[f64]| -> f64 { support.iter().zip(&mass).map(|(&a, p)| p * row[a]).sum() };
             let mut rows = case.costs.iter().zip(&case.thresholds);
             if mass.iter().all(|&p| p > -1e-11) && rows.all(|(row, tau)| sum(row) < tau + 1e-11) {
                 best = Some(best.map_or(sum(&case.reward), |best| best.max(sum(&case.reward))));
