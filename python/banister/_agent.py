@@ -35,9 +35,10 @@ class Alarm:
     #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
     #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
     #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
-    #: features allows), "range" (a cost lies outside its declared range) or "reward_range" (a reward
-    #: does: a warning).
-    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range"]
+    #: features allows), "range" (a cost lies outside its declared range), "reward_range" (a reward
+    #: does: a warning) or "missing" (outcomes are missing more often in a segment, or of some arms, than
+    #: elsewhere: a warning).
+    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing"]
     #: The guardrail that it is about; None if it is about the reward.
     guardrail: str | None
     #: The arm that it is about, by name or number; None if it is about all decisions.

@@ -322,6 +322,11 @@ impl State {
                 self.agent.decided(decision.serial, None);
                 return decision;
             }
+            // In segments those that are dropped count too: which ones are may depend on the segment.
+            if policy.core.segment.is_some() {
+                let safe = decision.safe_probability();
+                self.agent.decided(decision.serial, Some(safe));
+            }
             match self.unannounced.back_mut() {
                 Some(last) if Arc::ptr_eq(&last.policy, policy) => last.serials.1 = decision.serial,
                 _ => self.unannounced.push_back(Unannounced {
@@ -335,13 +340,17 @@ impl State {
     }
 
     /// Announces decisions to the monitor, which then waits for their outcomes: not those that were
-    /// dropped, as where somebody only looked at the policy. Outcomes come after that.
+    /// dropped, as where somebody only looked at the policy, and in segments gives those up. Outcomes come after
+    /// that.
     #[inline]
     pub(crate) fn announce(&mut self) {
         while let Some(one) = self.unannounced.pop_front() {
-            if Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled() {
-                for serial in one.serials.0..=one.serials.1 {
-                    self.agent.decided(serial, Some(one.safe));
+            let is_kept = Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled();
+            for serial in one.serials.0..=one.serials.1 {
+                match (is_kept, &one.policy.core.segment) {
+                    (true, None) => self.agent.decided(serial, Some(one.safe)),
+                    (false, Some(_)) => self.agent.gave_up(serial, None),
+                    _ => {}
                 }
             }
         }

@@ -122,6 +122,12 @@ pub trait Agent: Send {
         let _ = (number, safe_probability);
     }
 
+    /// Says that the outcome of a decision will never come. One whose outcome was to come in order has to be told again:
+    /// its action, and its segment as the one entered last. Where segments share statistics, it counts at its worst.
+    fn gave_up(&mut self, number: u64, action: Option<usize>) {
+        let _ = (number, action);
+    }
+
     /// The tests of its assumptions, and their alarms; `None` for an agent that is not watched.
     fn monitor(&self) -> Option<&Monitor> {
         None

@@ -88,6 +88,7 @@ impl Transaction<'_> {
             Ok(None) if !record.event.shadow => Event::Missing {
                 action: record.event.action,
                 policy: self.policy_of(&record.event)?.policy.clone(),
+                segment: record.event.segment.clone(),
             },
             _ => Event::Lapsed,
         };

@@ -63,6 +63,9 @@ pub enum Event {
         action: u32,
         /// The policy it was drawn from.
         policy: Vec<(u32, f64)>,
+        /// Its segment, where decisions have one.
+        #[serde(skip)]
+        segment: Option<Arc<str>>,
     },
     /// An alarm was raised, as this JSON says ([`crate::AlarmRaised`]).
     AlarmRaised(String),

@@ -32,6 +32,7 @@ impl InSegments {
             Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
                 outcome.segment.clone().map(Self::Outcome)
             }
+            Event::Missing { segment, .. } => segment.clone().map(Self::Outcome),
             Event::Imported(import) if !import.segments.is_empty() => {
                 Some(Self::Import(import.segments.clone()))
             }
@@ -55,6 +56,7 @@ impl InSegments {
             (Self::Outcome(name), Event::Outcome(outcome) | Event::Matured { outcome, .. }) => {
                 outcome.segment = Some(name);
             }
+            (Self::Outcome(name), Event::Missing { segment, .. }) => *segment = Some(name),
             (Self::Import(names), Event::Imported(import)) => import.segments = names,
             _ => {}
         }

@@ -32,6 +32,8 @@ pub enum AlarmKind {
     SafeCost,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
+    /// Outcomes are missing more often in one segment, or of some arms, than elsewhere.
+    Missing,
     /// A cost lies outside its declared range.
     Range,
     /// A reward lies outside its declared range: a warning, since no guardrail rests on rewards.
@@ -41,12 +43,12 @@ pub enum AlarmKind {
 impl AlarmKind {
     /// True if it informs and never acts.
     pub fn is_warning(self) -> bool {
-        self == Self::RewardRange
+        matches!(self, Self::RewardRange | Self::Missing)
     }
 
-    /// True if a declaration is false, which learning again does not mend: only `alert` goes on.
-    pub(crate) fn is_of_declaration(self) -> bool {
-        matches!(self, Self::SafeCost | Self::Range | Self::RewardRange)
+    /// True if learning again does not mend what is wrong: a declaration, or reports.
+    pub(crate) fn is_beyond_learning(self) -> bool {
+        self.is_warning() || matches!(self, Self::SafeCost | Self::Range)
     }
 }
 
@@ -101,10 +103,11 @@ pub struct Alarm {
     pub segment: Option<usize>,
     /// Outcomes taken when it was raised.
     pub outcome: u64,
-    /// Outcomes that the evidence rests on: since the cost has been too high, or all of the arm's.
+    /// Outcomes that the evidence rests on: since the cost has been too high, all of the arm's, or those missing.
     pub outcomes: u64,
     /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean); of a signal outside its range, the value reported.
+    /// over the factor times the safe mean); of a signal outside its range, the value reported; of missing
+    /// outcomes their share.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,
@@ -191,6 +194,16 @@ impl Alarm {
                     .map_or(f64::NAN, |y| guardrail.signal_of(y));
                 format!(
                     "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+                )
+            }
+            AlarmKind::Missing => {
+                let place = match (self.segment, self.arm) {
+                    (Some(_), _) => "in its decisions",
+                    (None, Some(_)) => "where the safe arm was drawn",
+                    (None, None) => "where another arm than the safe one was drawn",
+                };
+                format!(
+                    "the outcomes of {n} decisions did not come, a share of {mean}: more are missing {place} than elsewhere"
                 )
             }
             AlarmKind::ModelRefuted => {

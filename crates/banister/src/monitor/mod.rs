@@ -1,7 +1,7 @@
 //! Assumptions that can be watched are watched.
 //!
 //! A certificate is right if means do not change, declarations are true and outcomes are reported as
-//! they happened. Five tests run beside every agent and need none of that to be right:
+//! they happened. These tests run beside every agent and need none of that to be right:
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
@@ -9,15 +9,17 @@
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
+//! | `missing` | outcomes that are given up, by segment and by arm (`missing`) | ≤ 0.002, ever |
 //! | `model_refuted` | costs of a part of the outcomes against the model of the features ([`crate::fit`]) | ≤ δ, ever |
 //!
-//! [`OnBreach`] says what an alarm does. Files, in reading order: `alarm`, `detector`, `declared`, `order`,
-//! `assumption`, `saved`.
+//! [`OnBreach`] says what an alarm does; one about missing outcomes only informs. Files, in reading order: `alarm`,
+//! `detector`, `declared`, `order`, `missing`, `assumption`, `saved`.
 
 mod alarm;
 mod assumption;
 mod declared;
 mod detector;
+mod missing;
 mod order;
 mod saved;
 
@@ -29,7 +31,9 @@ pub use assumption::Assumption;
 use declared::{Declared, Sums};
 use detector::Detector;
 pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
-use order::Order;
+use missing::Missing;
+pub(crate) use order::{Drawn, Turn};
+use order::{Order, WIDEST, WINDOW};
 pub(crate) use saved::SavedMonitor;
 
 /// The decision of one outcome.
@@ -94,6 +98,8 @@ struct Memory {
     /// Alarms raised so far.
     raised: u64,
     order: Order,
+    #[serde(default)]
+    missing: Missing,
 }
 
 /// Evidence against the model of the features.
@@ -214,7 +220,55 @@ impl Monitor {
 
     /// Announces a decision whose outcome will come under this number.
     pub(crate) fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
-        (self.saved.order).decided(number, safe_probability, self.detectors.len());
+        let sizes = (WINDOW, self.detectors.len());
+        (self.saved.order).decided(number, safe_probability, None, sizes);
+    }
+
+    /// The same for one in a segment. Returns a decision that is given up for it, if any is.
+    pub(crate) fn decided_in(
+        &mut self,
+        number: u64,
+        safe_probability: Option<f64>,
+        drawn: Option<Drawn>,
+    ) -> Option<Drawn> {
+        let sizes = (WIDEST, self.detectors.len());
+        (self.saved.order).decided(number, safe_probability, drawn, sizes)
+    }
+
+    /// Gives up a decision that was announced, if its outcome is waited for.
+    pub(crate) fn give_up(&mut self, number: u64) -> Option<Drawn> {
+        self.saved.order.give_up(number, self.detectors.len())
+    }
+
+    /// Another pool begins: pending decisions are not its own.
+    pub(crate) fn leave_pool(&mut self) {
+        self.saved.order.leave_pool();
+    }
+
+    /// Counts a decision in a segment whose outcome came.
+    pub(crate) fn came(&mut self, problem: &CheckedProblem, drawn: &Drawn) {
+        let is_safe = drawn.arm == problem.declared.safe;
+        self.saved.missing.came(drawn, is_safe);
+    }
+
+    /// Counts one whose outcome is given up. Nothing rests on it, so an alarm only informs.
+    pub(crate) fn missed(&mut self, problem: &CheckedProblem, drawn: &Drawn, taken: u64) {
+        let safe = problem.declared.safe;
+        let Some(found) = (self.saved.missing).given_up(drawn, drawn.arm == safe) else {
+            return;
+        };
+        let _ = self.raise(Alarm {
+            kind: AlarmKind::Missing,
+            guardrail: Some(0),
+            arm: found.is_safe.then_some(safe),
+            segment: found.segment,
+            outcome: taken,
+            outcomes: found.missing,
+            mean: found.share,
+            evidence: found.evidence,
+            forces_safe: false,
+            misfit: None,
+        });
     }
 
     /// Returns true if an outcome may be learned: not if an earlier epoch made its decision.
@@ -254,16 +308,32 @@ impl Monitor {
     pub(crate) fn take(
         &mut self,
         problem: &CheckedProblem,
-        mut outcome: Outcome,
+        outcome: Outcome,
         costs: &[f64],
         taken: u64,
+    ) -> Next {
+        self.take_in_turn(problem, outcome, (0.0, costs), taken, |_, _| {})
+    }
+
+    /// The same; `learn` gets the outcomes of announced decisions, with their costs, when it is their turn.
+    #[inline]
+    pub(crate) fn take_in_turn(
+        &mut self,
+        problem: &CheckedProblem,
+        mut outcome: Outcome,
+        (reward, costs): (f64, &[f64]),
+        taken: u64,
+        learn: impl FnMut(&Turn, &[f64]),
     ) -> Next {
         if outcome.is_safe {
             self.take_safe(problem, costs, taken);
         }
         match outcome.source {
             Source::Immediate => self.detect(problem, outcome, costs, taken),
-            Source::Announced(number) => self.take_late(problem, number, outcome, costs, taken),
+            Source::Announced(number) => {
+                let signals = (reward, costs);
+                self.take_late(problem, number, outcome, signals, taken, learn)
+            }
             Source::InOrder(_, safe_probability) => {
                 outcome.safe_probability = safe_probability;
                 self.detect(problem, outcome, costs, taken)
@@ -372,13 +442,17 @@ impl Monitor {
         problem: &CheckedProblem,
         number: u64,
         outcome: Outcome,
-        costs: &[f64],
+        (reward, costs): (f64, &[f64]),
         taken: u64,
+        mut learn: impl FnMut(&Turn, &[f64]),
     ) -> Next {
         let Outcome {
             is_safe, segment, ..
         } = outcome;
-        (self.saved.order).arrived(number, (is_safe, segment), costs);
+        if (self.saved.order).arrived(number, (is_safe, segment), reward, costs) {
+            // What was taken for missing was late.
+            self.saved.missing = Missing::default();
+        }
         let mut room = std::mem::take(&mut self.room);
         let mut next = Next::Continue;
         while let Some(turn) = self.saved.order.next(&mut room) {
@@ -390,6 +464,10 @@ impl Monitor {
             };
             if self.detect(problem, outcome, &room, taken) == Next::Restart {
                 next = Next::Restart;
+            }
+            if let Some(drawn) = &turn.drawn {
+                self.came(problem, drawn);
+                learn(&turn, &room);
             }
         }
         self.room = room;
@@ -476,7 +554,7 @@ impl Monitor {
     #[inline(never)]
     fn raise(&mut self, alarm: Alarm) -> Next {
         let relearns = self.config.on_breach == OnBreach::Relearn
-            && !alarm.kind.is_of_declaration()
+            && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
         let is_worse = alarm.kind == AlarmKind::ModelRefuted && alarm.forces_safe;
         let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);
@@ -504,6 +582,7 @@ impl Monitor {
 
     fn clear_tests(&mut self) {
         self.saved.order.restart();
+        self.saved.missing = Missing::default();
         let segments = self.segments.iter_mut().flatten();
         for detector in self.detectors.iter_mut().chain(segments).flatten() {
             detector.state = detector::State::default();

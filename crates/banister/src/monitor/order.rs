@@ -3,18 +3,35 @@
 //! The breach detector needs that order: where delays differ by arm, outcomes in the order of their
 //! arrival are not those of the policies, and safe runs raise alarms. Decisions are announced when
 //! they are made; an outcome waits until those of the decisions before it have come. Memory is bounded
-//! both ways: a decision whose outcome does not come within [`WINDOW`] watched decisions is given up,
+//! both ways: a decision whose outcome does not come within a window of watched decisions is given up,
 //! and where such an outcome comes after all, only every second, fourth, … decision is watched from
 //! then on. Which ones follows from their numbers, so nothing is chosen by its outcome.
+//!
+//! Pools of segments learn in the same order: an average over the segments whose outcomes come early is
+//! another one.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Watched decisions that may wait for their outcomes.
-const WINDOW: usize = 1024;
+/// Watched decisions that may wait for their outcomes: by default, and at most.
+pub(super) const WINDOW: usize = 1024;
+pub(super) const WIDEST: usize = 4096;
 /// Largest share of decisions that are not watched, as a power of two.
 const MOST_SKIPPED: u64 = 1 << 20;
+
+/// Arm and segment of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Drawn {
+    pub arm: usize,
+    /// Segment; `None` for those beyond the largest number.
+    pub segment: Option<usize>,
+    /// True if the pool that there is now made it.
+    pub pooled: bool,
+    /// Probability that its policy gave the safe action, where it is known.
+    pub safe_probability: Option<f64>,
+}
 
 /// A decision, and its outcome once that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -27,6 +44,10 @@ struct Entry {
     /// Segment whose own guardrails it is watched under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     segment: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    drawn: Option<Drawn>,
+    #[serde(default)]
+    reward: f64,
 }
 
 /// Decisions that wait for their outcomes, by increasing number.
@@ -45,10 +66,12 @@ pub(super) struct Order {
 }
 
 /// An outcome whose turn it is.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     pub is_safe: bool,
     pub safe_probability: f64,
     pub segment: Option<usize>,
+    pub drawn: Option<Drawn>,
+    pub reward: f64,
 }
 
 impl Default for Order {
@@ -65,54 +88,86 @@ impl Default for Order {
 
 impl Order {
     /// Announces a decision. Numbers increase; one that does not is ignored. Without a probability its
-    /// outcome comes in order, and nothing waits for it.
+    /// outcome comes in order, and nothing waits for it. Returns the decision that is given up for it, if any is.
     pub(super) fn decided(
         &mut self,
         number: u64,
         safe_probability: Option<f64>,
-        guardrails: usize,
-    ) {
+        drawn: Option<Drawn>,
+        (window, guardrails): (usize, usize),
+    ) -> Option<Drawn> {
         if number <= self.last {
-            return;
+            return None;
         }
         self.last = number;
-        let Some(safe_probability) = safe_probability.filter(|_| self.is_watched(number)) else {
-            return;
-        };
-        if self.entries.len() == WINDOW {
-            self.pop(guardrails);
+        let safe_probability = safe_probability.filter(|_| self.is_watched(number))?;
+        let mut given_up = None;
+        if self.entries.len() >= window {
+            // Those before it have come, and wait for the next outcome to have their turn.
+            let place = self.entries.iter().position(|e| e.is_safe.is_none());
+            given_up = self.remove(place.unwrap_or(0), guardrails);
         }
         self.entries.push_back(Entry {
             number,
             safe_probability,
             is_safe: None,
             segment: None,
+            drawn,
+            reward: 0.0,
         });
         self.costs.extend(std::iter::repeat_n(0.0, guardrails));
+        given_up
     }
 
-    /// Takes the outcome of a decision announced before.
+    /// Gives up a decision whose outcome will never come.
+    pub(super) fn give_up(&mut self, number: u64, guardrails: usize) -> Option<Drawn> {
+        let place = self.entries.binary_search_by_key(&number, |e| e.number);
+        let place = place
+            .ok()
+            .filter(|&place| self.entries[place].is_safe.is_none())?;
+        self.remove(place, guardrails)
+    }
+
+    fn remove(&mut self, place: usize, guardrails: usize) -> Option<Drawn> {
+        let from = place * guardrails;
+        self.costs.drain(from..from + guardrails);
+        self.entries.remove(place)?.drawn
+    }
+
+    /// Another pool begins: pending decisions are not its own.
+    pub(super) fn leave_pool(&mut self) {
+        let drawn = self.entries.iter_mut().filter_map(|e| e.drawn.as_mut());
+        drawn.for_each(|drawn| drawn.pooled = false);
+    }
+
+    /// Takes the outcome of a decision announced before. True if it was given up too early.
     pub(super) fn arrived(
         &mut self,
         number: u64,
         (is_safe, segment): (bool, Option<usize>),
+        reward: f64,
         costs: &[f64],
-    ) {
+    ) -> bool {
         if !self.is_watched(number) {
-            return;
+            return false;
         }
         match self.entries.binary_search_by_key(&number, |e| e.number) {
             Ok(place) => {
                 let entry = &mut self.entries[place];
                 (entry.is_safe, entry.segment) = (Some(is_safe), segment);
+                entry.reward = reward;
                 for (i, &cost) in costs.iter().enumerate() {
                     self.costs[place * costs.len() + i] = cost;
                 }
             }
-            // Given up too early: outcomes come later than the window is long.
-            Err(_) if number > self.chosen && number <= self.last => self.widen(costs.len()),
+            // Outcomes come later than the window is long.
+            Err(_) if number > self.chosen && number <= self.last => {
+                self.widen(costs.len());
+                return true;
+            }
             Err(_) => {}
         }
+        false
     }
 
     /// The next outcome in the order of decisions, if it has come; its costs are written to `costs`.
@@ -122,11 +177,13 @@ impl Order {
         for (out, &cost) in costs.iter_mut().zip(&self.costs) {
             *out = cost;
         }
-        self.pop(costs.len());
+        self.remove(0, costs.len());
         Some(Turn {
             is_safe,
             safe_probability: front.safe_probability,
             segment: front.segment,
+            drawn: front.drawn,
+            reward: front.reward,
         })
     }
 
@@ -135,11 +192,6 @@ impl Order {
         self.entries.clear();
         self.costs.clear();
         self.chosen = self.last;
-    }
-
-    fn pop(&mut self, guardrails: usize) {
-        self.entries.pop_front();
-        self.costs.drain(..guardrails);
     }
 
     fn widen(&mut self, guardrails: usize) {
@@ -175,9 +227,10 @@ impl Order {
             numbers.all(|n| std::mem::replace(&mut last, n) < n)
         });
         ordered
-            && self.entries.len() <= WINDOW
+            && self.entries.len() <= WIDEST
             && self.costs.len() == self.entries.len() * guardrails
             && self.costs.iter().all(|c| c.is_finite())
+            && self.entries.iter().all(|e| e.reward.is_finite())
             && self.stride.is_power_of_two()
     }
 }

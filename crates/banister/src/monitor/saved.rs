@@ -45,6 +45,7 @@ impl Monitor {
         let fits = saved.detectors.len() == m
             && saved.declared.len() == m
             && saved.memory.order.is_sound(m)
+            && saved.memory.missing.is_sound()
             && fit(&self.detectors, &saved.detectors)
             && (saved.segments.iter()).all(|own| own.is_empty() || fit(&each, own))
             && std::iter::zip(&self.declared, &saved.declared).all(|(own, saved)| {

@@ -70,7 +70,11 @@ impl Agent for Segmented {
     }
 
     fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
-        self.monitor.decided(number, safe_probability);
+        self.announce(number, safe_probability);
+    }
+
+    fn gave_up(&mut self, number: u64, action: Option<usize>) {
+        self.give_up(number, action);
     }
 
     fn monitor(&self) -> Option<&Monitor> {

@@ -5,7 +5,9 @@
 //! before the segment is seen, and must keep Σ_s p_s π_s·c_s ≤ τ (scope `overall`) or π_s·c_s ≤ τ in every segment
 //! (scope `each`).
 //! **Guarantee.** With probability 1 − δ, every table in every round is feasible. Segments that share the pool's policy
-//! keep a guardrail of scope `each` on average over the pool only. Its regret is not proven.
+//! keep a guardrail of scope `each` on average over the pool only. Its regret is not proven. The pool learns outcomes in
+//! the order of decisions, and one that is given up counts there at its worst: the segments whose outcomes come early,
+//! or at all, are not all of them.
 //! **Cost per round.** A few sums; when a pair's outcomes have grown by half a percent, one block of the program, and
 //! from time to time all of them.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear Constraints"; the
@@ -28,8 +30,8 @@ mod view;
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Decision, Fallback, SegmentCertificate};
 use crate::error::Error;
-use crate::estimate::{EstimateConfig, Estimates};
-use crate::monitor::Monitor;
+use crate::estimate::Estimates;
+use crate::monitor::{Drawn, Monitor};
 use crate::optimism::index_lean;
 use crate::problem::{
     ArmRanges, CheckedProblem, Problem, Scope, Standard, check_name, check_segment,
@@ -83,6 +85,10 @@ pub struct Segmented {
     pairs: Estimates,
     /// Statistics of the pool, by arm.
     pool: Estimates,
+    /// Last decision announced before the pool began.
+    pool_since: u64,
+    /// The decision drawn last, until it is announced.
+    drawn: Option<Drawn>,
     table: Table,
     /// Segment of the next decision; `None` for one that is not known yet.
     entered: Option<usize>,
@@ -143,6 +149,8 @@ impl Segmented {
             segments: Segments::new(config.max_segments, config.pool_until),
             pairs: Estimates::new(&problem, &checked.pairs_in(epoch)),
             pool: Estimates::new(&problem, &checked.pool_in(epoch, 0)),
+            pool_since: 0,
+            drawn: None,
             table: Table::new(&problem),
             entered: None,
             entered_name: POOLED.to_string(),
@@ -250,18 +258,20 @@ impl Segmented {
         }
     }
 
-    /// Begins a pool without statistics.
+    /// Begins a pool without statistics. Decisions that wait for their outcomes are none of its own: those of some
+    /// segments may have come already.
     fn renew_pool(&mut self) {
-        let config = (self.checked).pool_in(self.monitor.epoch(), self.segments.pools);
-        self.pool = self.new_pool(&config);
+        self.reset_pool();
+        self.pool_since = self.monitor.last_announced();
+        self.monitor.leave_pool();
     }
 
-    fn new_pool(&self, config: &EstimateConfig) -> Estimates {
-        let mut pool = Estimates::new(&self.problem, config);
+    fn reset_pool(&mut self) {
+        let config = (self.checked).pool_in(self.monitor.epoch(), self.segments.pools);
+        self.pool = Estimates::new(&self.problem, &config);
         for arm in 0..self.names.len() {
-            pool.add(&self.problem, arm, arm == self.problem.declared.safe);
+            (self.pool).add(&self.problem, arm, arm == self.problem.declared.safe);
         }
-        pool
     }
 
     /// Makes room for the blocks there are, and forgets warm starts.

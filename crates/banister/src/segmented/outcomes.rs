@@ -4,8 +4,9 @@ use super::segments::POOL;
 use super::{POOLED, Segmented};
 use crate::agent::{Origin, Outcomes, Played};
 use crate::error::Error;
-use crate::monitor::{Next, Outcome, Source};
-use crate::problem::check_segment;
+use crate::estimate::Estimates;
+use crate::monitor::{Drawn, Next, Outcome, Source, Turn};
+use crate::problem::{Direction, check_segment};
 
 impl Segmented {
     pub(super) fn check_arm(&self, arm: usize) -> Result<(), Error> {
@@ -52,9 +53,101 @@ impl Segmented {
         if let Some(s) = segment {
             self.pairs.number(self.segments.list[s].pairs[arm]);
         }
-        if self.block() == POOL {
+        let pooled = self.block() == POOL;
+        if pooled {
             self.pool.number(arm);
         }
+        self.drawn = Some(Drawn {
+            arm,
+            segment,
+            pooled,
+            safe_probability: None,
+        });
+    }
+
+    /// Waits for the outcome of the decision drawn last.
+    pub(super) fn announce(&mut self, number: u64, safe_probability: Option<f64>) {
+        let drawn = self.drawn.take().map(|drawn| Drawn {
+            safe_probability,
+            ..drawn
+        });
+        let given_up = (self.monitor).decided_in(number, safe_probability, drawn);
+        if let Some(given_up) = given_up {
+            self.miss(&given_up);
+        }
+    }
+
+    /// The outcome of a decision will never come: one that is waited for, or else of this arm in the segment entered
+    /// last.
+    pub(super) fn give_up(&mut self, number: u64, arm: Option<usize>) {
+        let given_up = match arm.filter(|&arm| arm < self.names.len()) {
+            None => self.monitor.give_up(number),
+            Some(_) if !self.monitor.is_current(Source::Announced(number)) => None,
+            Some(arm) => Some(Drawn {
+                arm,
+                segment: self.entered,
+                pooled: self.block() == POOL && number > self.pool_since,
+                safe_probability: None,
+            }),
+        };
+        if let Some(given_up) = given_up {
+            self.segments.has_come(given_up.segment);
+            self.miss(&given_up);
+        }
+    }
+
+    /// An outcome that is given up counts at its worst in the pool: at the end of its range that safety fears.
+    fn miss(&mut self, drawn: &Drawn) {
+        self.monitor.missed(&self.problem, drawn, self.outcomes);
+        if !drawn.pooled {
+            return;
+        }
+        let mut costs = std::mem::take(&mut self.counted);
+        let problem = &self.problem;
+        let is_safe = drawn.arm == problem.declared.safe;
+        costs.clear();
+        costs.extend(problem.guardrails.iter().enumerate().map(|(i, guardrail)| {
+            let own = problem.own_signal(drawn.arm, i + 1);
+            // A relative guardrail rests on the other end of the safe arm's.
+            let mirrored = is_safe && guardrail.factor != 0.0;
+            if (guardrail.direction == Direction::AtMost) != mirrored {
+                own.hi
+            } else {
+                own.lo
+            }
+        }));
+        let reward = problem.own_signal(drawn.arm, 0).lo;
+        let found = Learned::take(&mut self.pool, drawn.arm, reward, &costs);
+        self.counted = costs;
+        if found.computed {
+            self.change(POOL);
+        }
+        if self.refute(None, drawn.arm, found.refuted) == Next::Restart {
+            self.relearn();
+        }
+    }
+
+    /// The policy of a block may be another now.
+    fn change(&mut self, block: usize) {
+        self.stale = true;
+        if !self.table.changed.contains(&block) {
+            self.table.changed.push(block);
+        }
+    }
+
+    /// Raises an alarm where an arm's outcomes contradict each other: (guardrail, mean, outcomes).
+    fn refute(
+        &mut self,
+        segment: Option<usize>,
+        arm: usize,
+        refuted: Option<(usize, f64, u64)>,
+    ) -> Next {
+        let Some((guardrail, mean, pulls)) = refuted else {
+            return Next::Continue;
+        };
+        let mean = self.problem.guardrails[guardrail].signal_of(mean);
+        let key = (arm, guardrail);
+        (self.monitor).refute(key, segment, pulls, mean, self.outcomes)
     }
 
     /// The segment entered last, of an outcome that came at once.
@@ -89,14 +182,13 @@ impl Segmented {
         }
         let mut apart = self.segments.clone();
         apart.leave_pool();
-        let config = (self.checked).pool_in(self.monitor.epoch(), apart.pools);
         // The new pool is taken for what the old one was: it is small, and nothing is certified by this.
         let (together, _) = self.earnings(&self.segments);
         let (earned, variance) = self.earnings(&apart);
         // Two standard errors: the best of many estimates looks better than it is.
         if earned > together + 2.0 * variance.sqrt() {
             self.segments = apart;
-            self.pool = self.new_pool(&config);
+            self.renew_pool();
             self.rebuild();
         }
     }
@@ -177,31 +269,35 @@ impl Segmented {
             return;
         }
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
-        let mut computed = false;
-        let mut refuted = None;
+        let mut own = Learned::default();
         if let Some(s) = segment {
             let pair = self.segments.list[s].pairs[arm];
-            let own = self.pairs.take(pair, reward, costs);
-            computed |= own && block != POOL;
-            if own && let Some(signal) = self.pairs.take_refuted() {
-                let mean = self.pairs.mean(pair, signal).unwrap_or(0.0);
-                refuted = Some((signal - 1, mean, self.pairs.pulls()[pair]));
-            }
+            own = Learned::take(&mut self.pairs, pair, reward, costs);
         }
-        // Segments of a log need not come as often as they do here, so their average is another.
-        if block == POOL && source != Source::Logged {
-            computed |= self.pool.take(arm, reward, costs);
-            if let Some(signal) = self.pool.take_refuted() {
-                let mean = self.pool.mean(arm, signal).unwrap_or(0.0);
-                refuted = Some((signal - 1, mean, self.pool.pulls()[arm]));
-            }
+        if own.computed && block != POOL {
+            self.change(block);
         }
-        if computed {
-            self.stale = true;
-            if !self.table.changed.contains(&block) {
-                self.table.changed.push(block);
-            }
+        let drawn = Drawn {
+            arm,
+            segment,
+            // Segments of a log need not come as often as they do here, so their average is another. Announced ones
+            // wait for their turn.
+            pooled: block == POOL
+                && match source {
+                    Source::Immediate => true,
+                    Source::InOrder(number, _) => number > self.pool_since,
+                    Source::Announced(_) | Source::Logged => false,
+                },
+            safe_probability: None,
+        };
+        if matches!(source, Source::InOrder(..)) {
+            self.monitor.came(&self.problem, &drawn);
         }
+        let mut pooled = Learned::default();
+        if drawn.pooled {
+            pooled = Learned::take(&mut self.pool, arm, reward, costs);
+        }
+        let mut refuted_arm = arm;
         let safe = self.problem.declared.safe;
         let outcome = Outcome {
             is_safe: arm == safe,
@@ -209,30 +305,66 @@ impl Segmented {
             segment: segment.filter(|_| block != POOL && self.watches_segments),
             source,
         };
-        let mut next = (self.monitor).take(&self.problem, outcome, costs, self.outcomes);
-        if let Some((guardrail, mean, pulls)) = refuted {
-            let mean = self.problem.guardrails[guardrail].signal_of(mean);
-            let key = (arm, guardrail);
-            let also = (self.monitor).refute(key, segment, pulls, mean, self.outcomes);
-            next = if next == Next::Restart { next } else { also };
+        let (pool, taken) = (&mut self.pool, self.outcomes);
+        let learn = |turn: &Turn, costs: &[f64]| {
+            if let Some(Drawn {
+                arm, pooled: true, ..
+            }) = turn.drawn
+            {
+                let found = Learned::take(pool, arm, turn.reward, costs);
+                pooled.computed |= found.computed;
+                if found.refuted.is_some() {
+                    (pooled.refuted, refuted_arm) = (found.refuted, arm);
+                }
+            }
+        };
+        let signals = (reward, costs);
+        let next = (self.monitor).take_in_turn(&self.problem, outcome, signals, taken, learn);
+        if pooled.computed {
+            self.change(POOL);
         }
-        if next == Next::Restart {
+        let refuted = [
+            self.refute(segment, arm, own.refuted),
+            self.refute(segment, refuted_arm, pooled.refuted),
+        ];
+        if next == Next::Restart || refuted.contains(&Next::Restart) {
             self.relearn();
         }
     }
 
-    /// Drops what was learned of the arms and starts the next epoch, with its share of δ. Frequencies stay: they are
-    /// not what an alarm is about.
+    /// Drops what was learned of the arms and the contexts, and starts the next epoch, with its share of δ: an alarm may
+    /// be about either.
     #[cold]
     fn relearn(&mut self) {
         self.monitor.restart(self.outcomes);
         let epoch = self.monitor.epoch();
-        self.pairs = crate::estimate::Estimates::new(&self.problem, &self.checked.pairs_in(epoch));
+        self.segments.forget();
+        self.pairs = Estimates::new(&self.problem, &self.checked.pairs_in(epoch));
         for segment in 0..self.segments.list.len() {
             self.segments.list[segment].pairs.clear();
             self.add_pairs(segment);
         }
         self.renew_pool();
         self.rebuild();
+    }
+}
+
+/// Consequence of an outcome for the statistics that took it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Learned {
+    /// True if intervals were computed again.
+    computed: bool,
+    /// Guardrail whose intervals have nothing in common, the mean and the outcomes.
+    refuted: Option<(usize, f64, u64)>,
+}
+
+impl Learned {
+    fn take(estimates: &mut Estimates, place: usize, reward: f64, costs: &[f64]) -> Self {
+        let computed = estimates.take(place, reward, costs);
+        let refuted = estimates.take_refuted().map(|signal| {
+            let mean = estimates.mean(place, signal).unwrap_or(0.0);
+            (signal - 1, mean, estimates.pulls()[place])
+        });
+        Self { computed, refuted }
     }
 }

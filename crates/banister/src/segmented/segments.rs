@@ -1,8 +1,9 @@
 //! Segments: names, counts of contexts, and who has a policy of its own.
 //!
 //! Segments share one policy, the pool's, until they are told apart. Between two changes the pool is a fixed set of
-//! segments, and an arm is drawn the same way in all of them, so the mean of each arm in it is a fixed number; when
-//! the pool changes, its statistics start anew with a share of δ of their own. Segments keep statistics of their own
+//! segments, and an arm is drawn the same way in all of them, so the mean of each arm in it is a fixed number over
+//! its decisions, whichever outcomes come first; when the pool changes, its statistics start anew with a share of δ of
+//! their own. Segments keep statistics of their own
 //! from their first outcome on. They leave the pool once they were seen `pool_until` times:
 //!
 //! - where some guardrail holds in each segment, at 64, 128, 256, … contexts in all; those declared were never in it;
@@ -20,7 +21,7 @@ pub(super) const POOL: usize = 0;
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     pub name: String,
-    /// n_s: contexts seen.
+    /// n_s: contexts seen in the epoch.
     pub contexts: u64,
     /// Decisions among those whose outcomes have not come.
     pub waiting: u64,
@@ -37,7 +38,7 @@ pub(super) struct Segments {
     by_name: HashMap<String, usize>,
     /// Segment of every block; the first one is the pool's and has none.
     pub owners: Vec<Option<usize>>,
-    /// n: contexts in all.
+    /// n: contexts in all in the epoch.
     pub total: u64,
     /// Contexts of segments beyond the largest number.
     pub others: u64,
@@ -93,6 +94,14 @@ impl Segments {
             Some(s) => self.list[s].contexts += 1,
             None => self.others += 1,
         }
+    }
+
+    /// Forgets the contexts; who has a policy of its own stays.
+    pub fn forget(&mut self) {
+        (self.total, self.others) = (0, 0);
+        self.list
+            .iter_mut()
+            .for_each(|segment| segment.contexts = 0);
     }
 
     /// Decisions of a segment, or of those beyond the largest number, whose outcomes have not come.

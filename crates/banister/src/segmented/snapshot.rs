@@ -32,6 +32,9 @@ struct Snapshot {
     pools: u32,
     /// Statistics of the pool, by arm.
     pool: Vec<SavedArm>,
+    /// Last decision announced before the pool began.
+    #[serde(default)]
+    pool_since: u64,
     monitor: SavedMonitor,
 }
 
@@ -105,6 +108,7 @@ impl Segmented {
             pool: (0..self.names.len())
                 .map(|arm| self.pool.save(arm))
                 .collect(),
+            pool_since: self.pool_since,
             monitor: self.monitor.save(),
         };
         // Strings, integers and finite floats only: serialisation has nothing to fail on.
@@ -137,7 +141,8 @@ impl Segmented {
             }
         }
         agent.segments.pools = snapshot.pools;
-        agent.renew_pool();
+        agent.reset_pool();
+        agent.pool_since = snapshot.pool_since;
         let mut fits = true;
         for (arm, saved) in snapshot.pool.iter().enumerate() {
             fits &= agent.pool.restore(arm, saved);

@@ -27,6 +27,7 @@ mod per_arm;
 mod ranges;
 mod ridge;
 mod segmented;
+mod segments_late;
 mod snapshots;
 mod theory;
 mod validation;

@@ -21,7 +21,7 @@ pub enum Evidence {
     Refuted,
     /// The safe action costs other than was declared.
     SafeCost,
-    /// Arms differ in how many of their outcomes never came.
+    /// Arms or segments differ in how many of their outcomes never came.
     Missing,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
@@ -40,6 +40,7 @@ impl From<AlarmKind> for Evidence {
             AlarmKind::ModelRefuted => Self::ModelRefuted,
             AlarmKind::Range => Self::Range,
             AlarmKind::RewardRange => Self::RewardRange,
+            AlarmKind::Missing => Self::Missing,
         }
     }
 }
@@ -65,6 +66,13 @@ pub struct AlarmRaised {
     pub evidence: f64,
     /// True if it forces the safe action until it is acknowledged.
     pub forces_safe: bool,
+}
+
+impl AlarmRaised {
+    /// Returns true if it is about arms whose outcomes are missing, and not the agent's: those name a guardrail.
+    fn is_by_arm(&self) -> bool {
+        self.kind == Evidence::Missing && self.guardrail.is_none()
+    }
 }
 
 /// An alarm in the log.
@@ -131,8 +139,7 @@ impl Experiment {
     }
 
     fn is_missing_recorded(&self) -> bool {
-        self.open_alarms()
-            .any(|a| a.alarm.kind == Evidence::Missing)
+        self.open_alarms().any(|a| a.alarm.is_by_arm())
     }
 
     fn missing_alarm(&self) -> Option<AlarmRaised> {
@@ -180,7 +187,7 @@ impl Experiment {
         time: Timestamp,
         alarm: AlarmRaised,
     ) -> Result<(), String> {
-        if alarm.kind != Evidence::Missing {
+        if !alarm.is_by_arm() {
             self.learner.apply(Op::AlarmRecorded)?;
         }
         if self.alarms.len() == MOST_KEPT {

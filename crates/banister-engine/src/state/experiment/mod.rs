@@ -226,10 +226,21 @@ impl Experiment {
                 self.missing.came(outcome.action as usize);
                 self.observe(record, outcome, origin)?;
             }
-            Event::Missing { action, policy } => {
+            Event::Missing {
+                action,
+                policy,
+                segment,
+            } => {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
                 self.missing.never_came(action as usize, &policy);
+                if let (Some(segment), Some(number)) = (segment, record.decision) {
+                    self.learner.apply(Op::GivenUp {
+                        action,
+                        number,
+                        segment,
+                    })?;
+                }
                 if self.is_forced_by_missing() != self.frame.is_forced {
                     self.reframe()?;
                 }

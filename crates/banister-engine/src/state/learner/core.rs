@@ -24,6 +24,12 @@ pub(crate) enum Op {
         safe_probability: Option<f64>,
         segment: Option<Arc<str>>,
     },
+    /// The outcome of a decision in a segment will never come.
+    GivenUp {
+        action: u32,
+        number: u64,
+        segment: Arc<str>,
+    },
     /// A decision was drawn in a segment, in shadow mode: the caller's own action is what happens.
     Met(Arc<str>, u32),
     AddArm(NamedArm),
@@ -147,6 +153,14 @@ impl Core {
                 agent.drawn(action as usize);
                 agent.decided(number, safe_probability);
                 return Ok(());
+            }
+            Op::GivenUp {
+                action,
+                number,
+                segment,
+            } => {
+                agent.enter(&segment).map_err(|e| e.to_string())?;
+                agent.gave_up(number, Some(action as usize));
             }
             Op::Met(segment, action) => {
                 agent.enter(&segment).map_err(|e| e.to_string())?;

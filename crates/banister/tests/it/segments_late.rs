@@ -1,0 +1,195 @@
+//! Segments whose outcomes come late or never, or whose frequencies change: the pool's average is over all decisions.
+
+use banister::{
+    Agent, AlarmKind, Guardrail, OnBreach, Origin, Outcomes, Played, Problem, Segmented,
+    SegmentedConfig,
+};
+
+use crate::common::Random;
+
+const NAMES: [&str; 2] = ["cheap", "dear"];
+const BOLD: [f64; 2] = [0.05, 0.9];
+const THRESHOLD: f64 = 0.2;
+
+fn agent(on_breach: OnBreach, pool_until: u64) -> Segmented {
+    let guardrail = Guardrail {
+        name: "complaints".into(),
+        at_most: Some(THRESHOLD),
+        safe_cost: Some(0.02),
+        ..Guardrail::default()
+    };
+    let problem = Problem {
+        arms: vec!["control".into(), "bold".into()],
+        guardrails: vec![guardrail],
+        ..Problem::default()
+    };
+    let config = SegmentedConfig {
+        on_breach: Some(on_breach),
+        pool_until,
+        ..SegmentedConfig::default()
+    };
+    Segmented::new(&problem, &config).unwrap()
+}
+
+/// Mean cost of the table in force.
+fn cost(agent: &mut Segmented, frequencies: [f64; 2]) -> f64 {
+    let mut mean = 0.0;
+    for (s, name) in NAMES.iter().enumerate() {
+        let policy = agent.policy_in(name);
+        let cost = |&(arm, p): &(usize, f64)| p * [0.02, BOLD[s]][arm];
+        mean += frequencies[s] * policy.iter().map(cost).sum::<f64>();
+    }
+    mean
+}
+
+/// Decides in a segment; the arm drawn.
+fn decide(agent: &mut Segmented, random: &mut Random, segment: usize) -> usize {
+    agent.enter(NAMES[segment]).unwrap();
+    agent.decide().draw(random.unit())
+}
+
+fn signals(random: &mut Random, segment: usize, arm: usize) -> (f64, f64) {
+    let reward = random.bernoulli([0.3, 0.8][arm]);
+    (reward, random.bernoulli([0.02, BOLD[segment]][arm]))
+}
+
+/// Rounds that violate while the dear segment's outcomes come `late` decisions late, or never.
+fn play_late(seed: u64, rounds: u64, late: Option<u64>, pool_until: u64) -> (usize, Segmented) {
+    let random = &mut Random::new(seed);
+    let mut agent = agent(OnBreach::Safe, pool_until);
+    let mut waiting = std::collections::VecDeque::new();
+    let mut violations = 0;
+    for number in 1..=rounds {
+        violations += usize::from(cost(&mut agent, [0.6, 0.4]) > THRESHOLD + 1e-12);
+        let segment = usize::from(random.unit() < 0.4);
+        let arm = decide(&mut agent, random, segment);
+        let safe = agent.decide().probability(0);
+        agent.drawn(arm);
+        agent.decided(number, Some(safe));
+        let outcome = (number, segment, arm, signals(random, segment, arm));
+        if segment == 0 {
+            report(&mut agent, outcome);
+        } else if let Some(late) = late {
+            waiting.push_back((number + late, outcome));
+        }
+        while let Some((due, outcome)) = waiting.front().copied()
+            && due <= number
+        {
+            waiting.pop_front();
+            report(&mut agent, outcome);
+        }
+    }
+    (violations, agent)
+}
+
+fn report(
+    agent: &mut Segmented,
+    (number, segment, arm, (reward, cost)): (u64, usize, usize, (f64, f64)),
+) {
+    agent
+        .observe_batch(&Outcomes {
+            played: Played::InSegments(&[arm], &[NAMES[segment]]),
+            rewards: &[reward],
+            costs: &[cost],
+            origin: Origin::Announced(&[number]),
+        })
+        .unwrap();
+}
+
+fn runs() -> u64 {
+    std::env::var("RUNS").map_or(6, |runs| runs.parse().unwrap())
+}
+
+#[test]
+fn the_pool_is_not_judged_by_the_segments_that_report_early() {
+    for late in [Some(500), Some(3000), None] {
+        // Segments that leave the pool soon, and such that never do.
+        for pool_until in [30, 1_000_000] {
+            let mut wrong = 0;
+            for seed in 0..runs() {
+                let (violations, agent) = play_late(seed, 6000, late, pool_until);
+                wrong += usize::from(violations > 0);
+                let told = |alarm: &banister::Alarm| alarm.kind == AlarmKind::Missing;
+                let alarms = agent.monitor().unwrap().alarms();
+                assert_eq!(alarms.iter().any(told), late.is_none(), "{alarms:?}");
+                if let Some(alarm) = alarms.iter().find(|alarm| told(alarm)) {
+                    let name = alarm.segment.and_then(|s| agent.segment_name(s));
+                    assert_eq!(name, Some("dear"));
+                    assert!(!alarm.forces_safe);
+                    let words = alarm.describe(agent.problem(), None, Some("dear"));
+                    assert!(
+                        words.starts_with("in the segment dear, the outcomes of "),
+                        "{words}"
+                    );
+                }
+            }
+            assert_eq!(wrong, 0, "{late:?}, {pool_until}");
+        }
+    }
+}
+
+/// A decision that is given up counts at its worst, by whatever way it is told.
+#[test]
+fn what_is_given_up_counts_at_its_worst_in_the_pool() {
+    let taken = |in_order: bool| {
+        let mut agent = agent(OnBreach::Safe, 1_000_000);
+        for number in 1..=300 {
+            agent.enter(NAMES[number as usize % 2]).unwrap();
+            agent.drawn(1);
+            agent.decided(number, (!in_order).then_some(0.5));
+            match (number % 3, in_order) {
+                (0, true) => agent.gave_up(number, Some(1)),
+                (0, false) => agent.gave_up(number, None),
+                (_, true) => agent
+                    .observe_batch(&Outcomes {
+                        played: Played::InSegments(&[1], &[NAMES[number as usize % 2]]),
+                        rewards: &[1.0],
+                        costs: &[0.0],
+                        origin: Origin::InOrder(&[number], &[0.5]),
+                    })
+                    .unwrap(),
+                (_, false) => report(&mut agent, (number, number as usize % 2, 1, (1.0, 0.0))),
+            }
+        }
+        let restored = Segmented::restore(&agent.save()).unwrap();
+        assert_eq!(restored.save(), agent.save());
+        let pool = agent.segments().into_iter().find(|s| s.name.is_none());
+        pool.expect("the pool").arms[1].clone()
+    };
+    for in_order in [true, false] {
+        let bold = taken(in_order);
+        assert_eq!(bold.pulls, Some(300));
+        assert!((bold.reward.mean.unwrap() - 2.0 / 3.0).abs() < 1e-12);
+        assert!((bold.costs[0].mean.unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn learning_again_counts_contexts_anew() {
+    let (mut wrong, mut learned) = (0, 0);
+    for seed in 0..runs() {
+        let random = &mut Random::new(seed);
+        let mut agent = agent(OnBreach::Relearn, 30);
+        let (mut violations, mut epoch) = (0, 0);
+        for round in 0..12_000 {
+            let frequencies = if round < 4000 { [0.9, 0.1] } else { [0.5, 0.5] };
+            // Until the change is noticed, certificates are about the frequencies that were.
+            if agent.monitor().unwrap().epoch() > epoch && round >= 4000 {
+                epoch = agent.monitor().unwrap().epoch();
+            }
+            if epoch > 0 {
+                let now = cost(&mut agent, frequencies);
+                violations += usize::from(now > THRESHOLD + 1e-12);
+            }
+            let segment = usize::from(random.unit() < frequencies[1]);
+            let arm = decide(&mut agent, random, segment);
+            let (reward, cost) = signals(random, segment, arm);
+            agent.observe(arm, reward, &[cost]).unwrap();
+        }
+        let contexts: u64 = agent.segments().iter().map(|s| s.contexts).sum();
+        learned += usize::from(epoch > 0 && contexts < 12_000);
+        wrong += usize::from(violations > 0);
+    }
+    assert_eq!(wrong, 0);
+    assert!(learned as u64 >= runs() / 2, "{learned}");
+}
