@@ -298,7 +298,7 @@ impl Cells {
         let terms = (0..=all).filter(|high| high | lows == all).map(|high| {
             let mut chosen = features.iter().enumerate();
             let mut next = || chosen.find(|(i, _)| high >> i & 1 == 1).map(|(_, f)| *f);
-            let sign = if (high & lows).count_ones() % 2 == 0 {
+            let sign = if (high & lows).count_ones().is_multiple_of(2) {
                 1.0
             } else {
                 -1.0
