@@ -27,6 +27,8 @@ pub(super) struct Clock {
     anchor: Option<Anchor>,
     /// Seconds from the log's time to its source at the last reading.
     skew: f64,
+    /// True while an acceptance waits for a commit that sets the clock.
+    waits: bool,
     /// Reason of the first refusal since the last good reading: one outage has one reason.
     refusal: Option<String>,
 }
@@ -53,6 +55,7 @@ impl Clock {
             accept,
             anchor: None,
             skew: 0.0,
+            waits: false,
             refusal: None,
         }
     }
@@ -91,6 +94,7 @@ impl Clock {
                 let away = source.seconds_since(last);
                 let set = away < -self.most_skew || away > LONGEST_GAP;
                 if set && !may_set {
+                    self.waits = true;
                     return Ok(Reading {
                         time: last,
                         set: false,
@@ -127,8 +131,14 @@ impl Clock {
         Ok(Reading { time, set: false })
     }
 
+    /// Returns true while an acceptance waits for a commit: until then no time passes.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
     fn anchored(&mut self, time: Timestamp, uptime: Duration, sets: usize) {
         self.accept = false;
+        self.waits = false;
         self.anchor = Some(Anchor { time, uptime, sets });
     }
 }

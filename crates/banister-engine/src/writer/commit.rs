@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// Commits, and starts from the log again after a panic.
-    fn try_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
+    pub(super) fn try_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
         catch_unwind(AssertUnwindSafe(|| self.commit(jobs))).unwrap_or_else(|_| {
             self.reset_state();
             Err(NotCommitted)

@@ -90,6 +90,11 @@ impl Engine {
             Ok(()) => self.mark_available(),
             Err(error) => self.mark_unavailable(error),
         }
+        // Nobody may come whose commit would set the clock, and times to live wait for it.
+        if self.outage.is_none() && self.clock.waits() {
+            // If it fails, the next look tries again.
+            let _ = self.try_commit(&mut []);
+        }
     }
 
     /// Folds the log from its snapshots on; an experiment without one that can be used, from its first event.
