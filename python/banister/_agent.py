@@ -164,6 +164,10 @@ class Agent(_native.Agent):
         trial = self.__copy__()
         trial.reset()
         trial._learn(decisions, rewards, costs, contexts, segments)
+        # A table that contradicts the declaration is a mistake; what happens later is an alarm.
+        for alarm in trial.alarms:
+            if alarm.kind in ("range", "reward_range"):
+                raise ValueError(alarm.message)
         self.reset()
         self._learn(decisions, rewards, costs, contexts, segments)
         return self

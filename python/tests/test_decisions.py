@@ -95,22 +95,11 @@ def test_outcomes_reach_an_agent_that_was_loaded_from_an_older_snapshot() -> Non
         again.observe(lost[4], 1.0, 0.0)
 
 
-def test_snapshots_of_version_1_are_read() -> None:
-    agent = opb()
-    agent.observe(agent.decide(), 1.0, 0.0)
-    saved = json.loads(agent.save())
-    assert saved["version"] == 5
-    del saved["identity"]
-    saved["version"] = 1
-    again = banister.load(json.dumps(saved))
-    assert again.id != agent.id
-    # The monitor numbers on: a decision is not taken for one of before.
-    decision = again.decide()
-    assert decision.serial == 2
-    again.observe(decision, 1.0, 0.0)
-    saved["version"] = 6
-    with pytest.raises(ValueError, match="its version is 6"):
-        banister.load(json.dumps(saved))
+def test_snapshots_of_other_versions_are_refused() -> None:
+    saved = json.loads(opb().save())
+    for version in (saved["version"] - 1, saved["version"] + 1):
+        with pytest.raises(ValueError, match=f"its version is {version}"):
+            banister.load(json.dumps({**saved, "version": version}))
 
 
 # Once
@@ -120,7 +109,7 @@ def test_an_outcome_counts_once() -> None:
     agent = opb()
     decision = agent.decide()
     with pytest.raises(ValueError, match="reward"):
-        agent.observe(decision, 2.0, 0.0)
+        agent.observe(decision, float("nan"), 0.0)
     agent.observe(decision, 1.0, 0.0)
     with pytest.raises(ValueError, match="decision 1, whose outcome was taken before"):
         agent.observe(decision, 1.0, 0.0)
@@ -128,7 +117,7 @@ def test_an_outcome_counts_once() -> None:
     with pytest.raises(ValueError, match="taken before"):
         agent.observe_batch([batch[0], batch[1], batch[0]], np.ones(3), np.zeros(3))
     with pytest.raises(ValueError, match="spend"):
-        agent.observe_batch(batch, np.ones(4), np.full(4, 9.0))
+        agent.observe_batch(batch, np.ones(4), np.full(4, np.inf))
     agent.observe_batch(batch, np.ones(4), np.zeros(4))
     with pytest.raises(ValueError, match="decision 2, whose outcome was taken before"):
         agent.observe_batch(batch, np.ones(4), np.zeros(4))

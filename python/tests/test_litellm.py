@@ -283,15 +283,17 @@ def test_a_share_is_judged_failures_among_them() -> None:
     assert routing.savings().calls == 60
 
 
-def test_an_outcome_outside_its_range_is_refused_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_price_beyond_its_range_raises_an_alarm(caplog: pytest.LogCaptureFixture) -> None:
     gateway = two()
     routing = limited(gateway, worst_cost={CHEAP: 1e-5})
     with caplog.at_level(logging.WARNING):
         ask(gateway, 3)
-    assert outcomes(routing) == 0
-    assert routing.savings().counts["refused"] == 3
+    assert outcomes(routing) == 3
+    assert routing.savings().counts["refused"] == 0
     assert routing.savings().dollars == pytest.approx(3 * CHEAP_COST), "spent all the same"
-    assert f"a call of {CHEAP} cost $1.35e-05" in caplog.text
+    (alarm,) = routing.savings().alarms
+    assert f"dollars of {CHEAP} was 0.0000135, outside its declared range [0, 0.00001]" in alarm
+    assert alarm in caplog.text
 
 
 def test_calls_are_as_long_as_declared() -> None:

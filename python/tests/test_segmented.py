@@ -130,6 +130,32 @@ def test_a_context_counts_once() -> None:
     assert agent.outcomes == 17
 
 
+def test_logs_with_segments_teach_and_replay() -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    country = rng.choice(["de", "us"], n)
+    arms = rng.choice(["control", "bold"], n)
+    cost = rng.random(n) < np.where(arms == "control", 0.05, np.where(country == "de", 0.02, 0.6))
+    frame = {"action": arms, "reward": np.where(arms == "bold", 0.8, 0.2), "spend": cost.astype(float)}
+    columns = {**frame, "pscore": np.full(n, 0.5), "country": country, "device": ["phone"] * n}
+    log = banister.Log.from_frame(columns, costs=["spend"], segment="country", arms=["control", "bold"])
+    guardrail = banister.Guardrail("spend", at_most=0.2, safe_cost=0.05)
+    agent = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
+    assert banister.warm_start(agent, log) == n
+    means = {name: agent.predict_expectations(name)["bold"] for name in ("de", "us")}
+    assert means == pytest.approx({"de": 0.8, "us": 0.8})
+    fresh = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
+    replayed = banister.replay(log, fresh, progress=False)
+    assert replayed.accepted == fresh.outcomes > n / 4
+    assert replayed.costs["spend"].lower < 0.2
+    both = banister.Log.from_frame(columns, costs=["spend"], segment=["country", "device"])
+    assert set(both.segments or ()) == {"country=de, device=phone", "country=us, device=phone"}
+    fields = banister.Segmented(["control", "bold"], guardrails=guardrail, segments={"fields": ["country", "device"]})
+    assert banister.warm_start(fields, both) == n
+    seen = fields.predict_expectations({"country": "us", "device": "phone"})
+    assert seen["bold"] == pytest.approx(0.8)
+
+
 def test_late_outcomes_go_to_their_segments() -> None:
     agent = made()
     batch = agent.decide_batch(segments=pd.Series(["de", "fr", "de"]))
@@ -259,7 +285,7 @@ def test_an_alarm_names_its_segment() -> None:
         (lambda a: a.decide([[1.0]], segment="de"), TypeError, "`actions` is given"),
         (lambda a: a.estimates(), TypeError, "`segment` is missing"),
         (lambda a: a.predict(), TypeError, "`segments`"),
-        (lambda a: a.warm_start({"action": ["bold"], "reward": [1.0], "spend": [0.1]}), TypeError, "tells segments"),
+        (lambda a: a.warm_start({"action": ["bold"], "reward": [1.0], "spend": [0.1]}), ValueError, "tells segments"),
         (lambda a: banister.Opb(2).decide(segment="de"), TypeError, "`segment` is given"),
         (lambda a: banister.Opb(2).observe(0, 1.0, segment="de"), TypeError, "`segment` is given"),
         (lambda a: banister.Opb(2).decide_batch(segments=["de"]), TypeError, "`segments` is given"),

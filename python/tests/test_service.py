@@ -100,8 +100,10 @@ def test_refusals_name_the_field(live: Any) -> None:
         live.create(next(NAMES), arms=["a", "b"], safe="c", guardrails=[GUARDRAIL])
     name = create(live)
     with pytest.raises(banister.ServiceRefusedError) as refused:
-        live.report(live.decide(name), reward=3.0)
+        live.report(live.decide(name), reward=1e200)
     assert refused.value.field == "reward"
+    (alarm,) = live.report(live.decide(name), reward=3.0).alarms
+    assert alarm["kind"] == "reward_range" and not alarm["forces_safe"]
     with pytest.raises(banister.ServiceNotFoundError):
         live.report(name, "nobody", reward=1.0)
 

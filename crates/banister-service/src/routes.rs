@@ -131,7 +131,7 @@ const FORMAT: Query = Query {
 };
 
 macro_rules! route {
-    ($method:ident $path:expr, $access:ident, $operation:literal, $summary:literal,
+    ($method:ident $path:literal, $access:ident, $operation:literal, $summary:literal,
      $takes:expr, $gives:expr, $queries:expr, $problems:expr, $handler:expr) => {
         Route {
             method: Method::$method,
@@ -159,7 +159,7 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("Status")), &[], &[], get(operations::health)),
     route!(GET "/readyz", Open, "ready", "Whether the log can be written", Takes::Nothing,
         (200, Gives::Json("Status")), &[], &[503], get(operations::ready)),
-    route!(GET METRICS, Read, "metrics", "Numbers for Prometheus", Takes::Nothing,
+    route!(GET "/metrics", Read, "metrics", "Numbers for Prometheus", Takes::Nothing,
         (200, Gives::Media(&["application/openmetrics-text"])), &[], &[], get(operations::metrics)),
     route!(GET "/openapi.json", Read, "openapi", "This document", Takes::Nothing,
         (200, Gives::Json("Any")), &[], &[], get(operations::openapi)),

@@ -90,8 +90,8 @@ impl Segmented {
                 safe_probability: None,
             }),
         };
+        // Its context was counted, and the outcome may still be reported by its arm.
         if let Some(given_up) = given_up {
-            self.segments.has_come(given_up.segment);
             self.miss(&given_up);
         }
     }

@@ -78,7 +78,7 @@ class AgentBackend:
         # The outcome of an arm that was not drawn is that arm's, and not the decision's.
         drawn = isinstance(decision, Decision) and decision.action == arm
         segment = {} if self.agent._segment_fields is None or drawn else {"segment": decision.segment}
-        self.agent.observe(decision if drawn else arm, reward, costs, **segment)  # type: ignore[arg-type, union-attr]
+        self.agent.observe(decision if drawn else arm, reward, costs, **segment)  # type: ignore[arg-type]
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         return [one.message for one in self.agent.alarms]
@@ -219,7 +219,7 @@ def _certified(
 
     def cost(guardrail: Mapping[str, Any], lower: float, upper: float) -> float:
         at_least = guardrail.get("at_least")
-        return upper - guardrail["at_most"] if at_least is None else at_least - lower
+        return float(upper - guardrail["at_most"] if at_least is None else at_least - lower)
 
     excess = {arm: [cost(g, *pair) for g, pair in zip(guardrails, own, strict=True)] for arm, own in ends.items()}
     return {arm: own[0] for arm, own in excess.items() if all(one <= 0 for one in own)}

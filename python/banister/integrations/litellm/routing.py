@@ -612,9 +612,9 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
 
     def _charge(self, call: Call) -> None:
         """Tells a service the dollars of a call whose quality comes later or never: a budget waits for them."""
-        has_budget = self._ceiling is not None and call.decision is not None
-        if has_budget and self._backend.learns(call.decision, call.arm):
-            self._backend.learn(call.decision, call.arm, None, self._costs(call))
+        decision = call.decision if self._ceiling is not None else None
+        if decision is not None and self._backend.learns(decision, call.arm):
+            self._backend.learn(decision, call.arm, None, self._costs(call))
 
     def _learn(self, call: Call, quality: float) -> bool:
         """Learns the outcome of a call. One outside its range raises an alarm, in the agent or the service."""
