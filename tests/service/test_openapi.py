@@ -174,7 +174,7 @@ def test_every_problem_is_as_the_document_says(server, document):
         (post, f"{nowhere}/outcomes", {"decision": "x"}, {}, 404),
         (post, f"{arms}/outcomes", {"decision": "none", "reward": 1}, {}, 404),
         (post, f"{arms}/outcomes", {"decision": "done", "reward": 1}, {}, 409),
-        (post, f"{arms}/outcomes", {"decision": "open", "reward": 2}, {}, 422),
+        (post, f"{arms}/outcomes", {"decision": "open", "reward": 1e200}, {}, 422),
         (post, f"{arms}/outcomes:batch", {"outcomes": []}, {}, 422),
         (get, f"{nowhere}/export", None, {}, 404),
         (get, f"{arms}/export?format=x", None, {}, 400),

@@ -46,10 +46,20 @@ def test_ranges_by_arm_are_declared_reported_and_imported(server):
     assert server.post("/v1/experiments", missing).json()["field"] == "guardrails[0].range.odd"
     cheap = decide_until(server, "cheap")
     outcome = {"decision": cheap, "reward": 1, "costs": {"dollars": 0.2, "seconds": 1}}
-    refused = server.post(f"{CALLS}/outcomes", outcome)
-    assert (refused.status, refused.json()["field"]) == (422, "costs.dollars")
-    outcome["costs"]["dollars"] = 0.1
-    server.post(f"{CALLS}/outcomes", outcome).ok(200)
+    # Beyond what was declared: it is stored, somebody is told, and the safe action is played until then.
+    answer = server.post(f"{CALLS}/outcomes", outcome).ok(200)
+    assert answer["status"] == "complete" and answer["costs"]["dollars"] == 0.2
+    (alarm,) = answer["alarms"]
+    assert (alarm["kind"], alarm["guardrail"], alarm["arm"], alarm["forces_safe"]) == (
+        "range",
+        "dollars",
+        "cheap",
+        True,
+    )
+    assert "such as [0, 0.2]" in alarm["message"]
+    assert server.post(f"{CALLS}/decisions", {}).ok()["certificate"]["fallback"] == "alarm"
+    assert [one["kind"] for one in server.get(CALLS).ok(200)["alarms"]] == ["range"]
+    server.post(f"{CALLS}/alarms:acknowledge", {"note": "a new price"}).ok(200)
     head = b"action,reward,dollars,seconds\n"
     wrong = server.post(f"{CALLS}/import", head + b"dear,1,1.5,1\ncheap,1,1.5,1\n", headers=CSV)
     assert wrong.json()["field"].startswith("row 2: ")

@@ -87,7 +87,8 @@ class AgentBackend:
         if self.agent._segment_fields is not None:
             return {}
         table = self.agent.estimates()
-        rows = zip(*(table[f"{name}_{end}"] for name in self.agent.guardrails for end in ("lower", "upper")), strict=True)
+        ends = [table[f"{name}_{end}"] for name in self.agent.guardrails for end in ("lower", "upper")]
+        rows = zip(*ends, strict=True)
         pairs = [list(zip(row[::2], row[1::2], strict=True)) for row in rows]
         return _certified(dict(zip(table["arm"], pairs, strict=True)), self.agent.problem["guardrails"])
 

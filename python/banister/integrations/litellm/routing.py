@@ -158,7 +158,7 @@ class BanisterRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[
             raise ValueError(f"`on_breach` is {on_breach!r}: `agent` has its own, {agent.config.get('on_breach')!r}")
         if (segment is not None) != (agent is not None and agent._segment_fields is not None):
             raise ValueError(
-                "`segment` goes with an `agent` that tells segments apart, such as banister.Segmented: give both or none"
+                "`segment` is for an `agent` that tells segments apart, such as banister.Segmented: give both or none"
             )
         if budget is not None and not is_served:
             raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")

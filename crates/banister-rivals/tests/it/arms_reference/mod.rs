@@ -272,8 +272,11 @@ pub struct Seen {
     /// By signal: the ends of the user's range as they map to 0 and 1.
     ends: Vec<(f64, f64)>,
     /// By arm and signal: the intervals computed so far, each alone, with the count of outcomes.
-    intervals: Vec<Vec<Vec<(usize, (f64, f64))>>>,
+    intervals: Vec<Vec<Vec<Computed>>>,
 }
+
+/// Outcomes, and the interval computed after them.
+type Computed = (usize, (f64, f64));
 
 /// True if intervals are computed after n outcomes of an arm: after each of the first 200, then in steps of
 /// half a percent.
