@@ -142,7 +142,7 @@ def test_logs_with_segments_teach_and_replay() -> None:
     guardrail = banister.Guardrail("spend", at_most=0.2, safe_cost=0.05)
     agent = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
     assert banister.warm_start(agent, log) == n
-    means = {name: agent.predict_expectations(name)["bold"] for name in ("de", "us")}
+    means = {name: agent.predict_expectations(segments=name)["bold"] for name in ("de", "us")}
     assert means == pytest.approx({"de": 0.8, "us": 0.8})
     fresh = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
     replayed = banister.replay(log, fresh, progress=False)
@@ -152,7 +152,7 @@ def test_logs_with_segments_teach_and_replay() -> None:
     assert set(both.segments or ()) == {"country=de, device=phone", "country=us, device=phone"}
     fields = banister.Segmented(["control", "bold"], guardrails=guardrail, segments={"fields": ["country", "device"]})
     assert banister.warm_start(fields, both) == n
-    seen = fields.predict_expectations({"country": "us", "device": "phone"})
+    seen = fields.predict_expectations(segments={"country": "us", "device": "phone"})
     assert seen["bold"] == pytest.approx(0.8)
 
 
