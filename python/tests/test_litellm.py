@@ -168,6 +168,78 @@ def test_without_a_healthy_safe_arm_the_routers_own_error_is_raised() -> None:
     assert routing.savings().counts["open"] == routing.savings().calls == 0
 
 
+def test_while_the_safe_arm_is_down_the_cheapest_certified_one_is_played() -> None:
+    middle = "openai/gpt-4.1-mini"
+    gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
+    arms, qualities, costs = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95], [CHEAP_COST, 3.6e-5, DEAR_COST]
+    cool(gateway, gateway.model_list[0])
+    for choice, answers in [("cheapest_certified", {"good"}), (DEAR, {"excellent"}), ("error", {None})]:
+        routing = limited(gateway, when_safe_is_down=choice)
+        assert routing.agent is not None
+        routing.agent.fit(arms * 300, qualities * 300, costs * 300)
+        # Forced to the safe arm: longer than declared.
+        long = [{"role": "user", "content": "word " * 300}]
+        try:
+            found = {gateway.completion("chat", messages=long).choices[0].message.content}
+        except ValueError:
+            found = {None}
+        assert found == answers, choice
+        routing.close()
+    for wrong in ("nobody", CHEAP):
+        with pytest.raises(ValueError, match="`when_safe_is_down` is"):
+            limited(gateway, when_safe_is_down=wrong)
+
+
+def test_a_call_that_never_ends_counts_as_failed_at_its_worst() -> None:
+    gateway = two()
+    routing = limited(gateway, give_up_after=0.0)
+
+    async def abandon() -> None:
+        async for _ in await gateway.acompletion("chat", messages=HELLO, stream=True):
+            break
+
+    asyncio.run(abandon())
+    assert outcomes(routing) == 0 and routing.savings().counts["open"] == 1
+    ask(gateway)
+    wait_for(lambda: outcomes(routing) == 2)
+    assert routing.savings().counts["given up"] == 1
+    assert routing.agent is not None
+    assert routing.agent.estimates()["dollars_mean"][0] > CHEAP_COST, "at its worst"
+
+
+def test_an_agent_with_segments_routes_by_a_function_of_the_request() -> None:
+    gateway = two()
+    plain = limited(gateway)
+    assert plain.agent is not None
+    declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "reward")}
+    plain.close()
+    agent = banister.Segmented(**declared, seed=1)
+    seen: list[str] = []
+
+    def segment(request: Any) -> str:
+        seen.append(request["messages"][0]["content"])
+        return "greeting"
+
+    routing = limited(gateway, agent=agent, segment=segment)
+    answers = ask(gateway, 5)
+    assert all(one.choices[0].message.content for one in answers)
+    wait_for(lambda: outcomes(routing) == 5)
+    assert seen == ["hello"] * 5 and sum(one.contexts for one in agent.segments()) == 5
+    routing.close()
+    with pytest.raises(ValueError, match="`segment` is for"):
+        limited(gateway, agent=agent)
+    with pytest.raises(ValueError, match="`segment` is for"):
+        limited(gateway, segment=segment)
+
+
+def test_the_reaction_to_alarms_is_an_argument() -> None:
+    routing = limited(two(), on_breach="alert", worst_cost={CHEAP: 1e-5})
+    assert routing.agent is not None and routing.agent.config["on_breach"] == "alert"
+    ask(routing.router, 2)
+    (alarm,) = routing.agent.alarms
+    assert alarm.kind == "range" and not alarm.forces_safe
+
+
 def cool(gateway: Any, one: Any) -> None:
     gateway.cooldown_cache.add_deployment_to_cooldown(
         model_id=one["model_info"]["id"], original_exception=Exception("down"), exception_status=500, cooldown_time=600
