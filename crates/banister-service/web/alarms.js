@@ -46,6 +46,14 @@ export function evidenceChart(evidence) {
       h("path", { class: "evidence-line", d: line || "M0 0" }),
     ),
     h(
+      "div",
+      { class: "evidence-axes note", "aria-hidden": "true" },
+      h("span", { style: { top: `${(100 * limit) / HEIGHT}%` } }, `10^${evidence.alarm_at.toFixed(0)}`),
+      h("span", { style: { top: "100%" } }, "1"),
+      h("span", { class: "from" }, "0"),
+      h("span", { class: "to" }, `${count(last)} outcomes`),
+    ),
+    h(
       "figcaption",
       { class: "note" },
       `evidence that ${evidence.guardrail} is breached, over ${count(last)} outcomes: `,

@@ -161,8 +161,13 @@ export function experimentPage(name) {
       parts.charts.node,
       parts.segments ? parts.segments.node : "",
       parts.arms ? parts.arms.node : "",
-      h("div", { class: "pair wide-left" }, parts.decisions.node, parts.trial.node),
-      h("div", { class: "pair wide-left" }, panel("As declared", null, parts.declared), parts.learn.node),
+      parts.decisions.node,
+      h(
+        "div",
+        { class: "pair wide-left" },
+        panel("As declared", null, parts.declared),
+        h("div", null, parts.trial.node, parts.learn.node),
+      ),
       parts.changes.node,
     );
   }

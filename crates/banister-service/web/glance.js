@@ -2,7 +2,7 @@
 
 import { h, setAttr, setText, show } from "./dom.js";
 import { count, denoised, interval, level, num, percent } from "./format.js";
-import { promises, refusingInWords, verdict } from "./words.js";
+import { isWarning, promises, refusingInWords, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
 function standing(experiment, certificate, alarms) {
@@ -12,7 +12,8 @@ function standing(experiment, certificate, alarms) {
   if (!certificate) return ["", "Not asked yet", "there is no policy before the first decision"];
   if (certificate.fallback === "paused") return ["warn", "❙❙ Paused", "only the safe action is played"];
   if (certificate.fallback === "alarm") return ["bad", "⚠ Alarm", "only the safe action is played"];
-  if (alarms.length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
+  const real = alarms.filter((alarm) => !isWarning(alarm));
+  if (real.length) return ["bad", "⚠ Alarm", "an assumption of the certificate is false"];
   if (certificate.fallback === "budget_exhausted") {
     return ["warn", "⚠ Budget exhausted", "only the safe action is played"];
   }
@@ -24,7 +25,7 @@ function standing(experiment, certificate, alarms) {
     return ["warn", "⚠ No guarantee", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
   }
   if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
-  const held = certificate.guardrails.filter((g) => g.price > 0).map((g) => g.name);
+  const held = certificate.guardrails.filter((g) => g.price > 0 || num(g.slack) === "0").map((g) => g.name);
   const all = rails.length === 1 ? "✓ Kept" : rails.length === 2 ? "✓ Both kept" : `✓ All ${rails.length} kept`;
   const sure = `with ${level(experiment.confidence)} confidence`;
   return ["good", all, held.length ? `${sure}; at the limit: ${held.join(", ")}` : `${sure}; none at its limit`];

@@ -151,6 +151,7 @@ export function segmentsPanel(context, experiment) {
     setText(
       summary,
       `${count(page.total - 1)} told apart, the most frequent first; all others share one policy. ` +
+        (page.segments.length > 12 ? `${count(page.segments.length)} rows: scroll for all. ` : "") +
         "The darker a cell, the more often its arm is drawn.",
     );
     show(more, hidden > 0);

@@ -130,3 +130,6 @@ export function verdict(guardrail, certified) {
   } ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
   return { low, holds, sentence, cost, threshold, sign };
 }
+
+// A warning informs and never acts: no guardrail rests on it.
+export const isWarning = (alarm) => alarm.kind === "reward_range";
