@@ -241,6 +241,9 @@ pub(crate) fn integer(value: &Bound<'_, PyAny>) -> Option<i64> {
 
 /// Reads a whole number that is not negative, for counts and seeds.
 pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    if value.is_instance_of::<PyBool>() {
+        return Err(mistyped(name, value, "must be an integer"));
+    }
     let index = value
         .call_method0(intern!(value.py(), "__index__"))
         .map_err(|_| mistyped(name, value, "must be an integer"))?;

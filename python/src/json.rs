@@ -134,7 +134,15 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
             "" => String::new(),
             path => format!("`{path}`: "),
         };
-        return Err(PyTypeError::new_err(format!("{inside}unexpected {rest}")));
+        let mut words = rest.split('`').skip(1).step_by(2);
+        let unknown = words.next().unwrap_or_default();
+        let is_near = |word: &&str| word.starts_with(unknown) || unknown.starts_with(word);
+        let near = ["arms", "guardrails", "reward", "features", "segments"].into_iter();
+        let hint = near.chain(words).find(is_near);
+        let hint = hint.map_or(String::new(), |word| format!("; did you mean `{word}`?"));
+        return Err(PyTypeError::new_err(format!(
+            "{inside}unexpected {rest}{hint}"
+        )));
     }
     // Which key it is shows when each is left out in turn: without the bad one the message changes.
     if let Value::Object(map) = &value {

@@ -105,6 +105,8 @@ CASES: list[tuple[str, type[Exception], Call, list[str]]] = [
     ("unknown arm", ValueError, lambda: arms().observe("z", 1.0, 0.0), ["`z`", "a, b"]),
     ("arm number", ValueError, lambda: arms().observe(9, 1.0, 0.0), ["no arm 9", "0 to 1"]),
     ("arm type", TypeError, lambda: arms().observe(1.5, 1.0, 0.0), ["`action` is 1.5"]),
+    ("arm flag", TypeError, lambda: arms().observe(True, 1.0, 0.0), ["`action` is True"]),
+    ("singular", TypeError, lambda: opb(3, guardrail=[]), ["`guardrail`", "did you mean `guardrails`?"]),
     ("reward nan", ValueError, lambda: arms().observe(0, NAN, 0.0), ["`reward` is NaN"]),
     ("reward far", ValueError, lambda: arms().observe(0, 1e200, 0.0), ["`reward` is 1", "[0, 1]"]),
     ("reward type", TypeError, lambda: arms().observe(0, "x", 0.0), ["`reward` is 'x'"]),
