@@ -298,7 +298,8 @@ impl Budgets {
                 charges.push(Charge {
                     guardrail: i as u32,
                     reserved: worst(i),
-                    cost: cost_of(cost),
+                    // One below its range raises an alarm; it gives no money back.
+                    cost: cost_of(cost).max(0),
                 });
             }
         }

@@ -17,6 +17,7 @@ both!(
     only_the_safe_action_goes_beyond,
     a_cost_is_charged_as_soon_as_it_is_known,
     budgets_change_while_they_run,
+    a_cost_below_its_range_gives_no_money_back,
     in_shadow_mode_nothing_is_spent,
     the_policy_leans_to_the_safe_action_before_the_money_is_gone,
     a_certificate_of_exhaustion_is_the_agents_own,
@@ -237,6 +238,18 @@ fn budgets_change_while_they_run(place: &Place) {
     let view = engine.change("x", json!({"budgets": null})).unwrap();
     assert!(view.budgets.is_empty());
     engine.decide("x", "d").unwrap();
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn a_cost_below_its_range_gives_no_money_back(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(budgeted(month(2.0))).unwrap();
+    for (id, spent) in [("a", 0.5), ("b", -5.0)] {
+        engine.decide("x", id).unwrap();
+        cost(&engine, id, spent);
+    }
+    assert_eq!(sums(&engine).0, 0.5);
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }

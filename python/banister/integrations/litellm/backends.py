@@ -77,7 +77,8 @@ class AgentBackend:
             return
         # The outcome of an arm that was not drawn is that arm's, and not the decision's.
         drawn = isinstance(decision, Decision) and decision.action == arm
-        segment = {} if self.agent._segment_fields is None or drawn else {"segment": decision.segment}
+        own = decision.segment if isinstance(decision, Decision) and not drawn else None
+        segment = {} if own is None else {"segment": own.name}
         self.agent.observe(decision if drawn else arm, reward, costs, **segment)  # type: ignore[arg-type]
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
