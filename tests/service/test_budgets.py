@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import http.client
+import itertools
 import random
 import re
 import signal
@@ -47,6 +48,8 @@ class Spenders:
         self.replicas, self.lock = replicas, threading.Lock()
         #: (action, its cost once that is acknowledged) by decision; refused decisions; answers so far.
         self.made, self.refused, self.answered = {}, 0, 0
+        #: True while something happens that they must not stop before.
+        self.go_on = False
 
     def ask(self, chance, path, body):
         while True:
@@ -61,7 +64,9 @@ class Spenders:
 
     def spend(self, name):
         chance = random.Random(name)
-        for i in range(ASKED):
+        for i in itertools.count():
+            if i >= ASKED and not self.go_on:
+                return
             id = f"{name}-{i}"
             answer = self.ask(chance, f"{PATH}/decisions", {"id": id})
             if answer.status == 429:
@@ -88,8 +93,12 @@ class Spenders:
 
     def run(self, meanwhile=lambda: None):
         with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+            self.go_on = True
             running = [pool.submit(self.spend, f"s{n}") for n in range(THREADS)]
-            meanwhile()
+            try:
+                meanwhile()
+            finally:
+                self.go_on = False
             for one in running:
                 one.result(2 * PATIENCE)
 
