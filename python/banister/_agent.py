@@ -36,16 +36,17 @@ class Alarm:
     #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
     #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
     #: features allows), "range" (a cost lies outside its declared range), "reward_range" (a reward
-    #: does: a warning) or "missing" (outcomes are missing more often in a segment, or of some arms, than
-    #: elsewhere: a warning).
-    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing"]
-    #: The guardrail that it is about; None if it is about the reward.
+    #: does: a warning), "missing" (outcomes are missing more often in a segment, or of some arms, than
+    #: elsewhere: a warning) or "segments" (nearly as many names of segments were seen as there is room
+    #: for: a warning).
+    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing", "segments"]
+    #: The guardrail that it is about; None if it is about none.
     guardrail: str | None
     #: The arm that it is about, by name or number; None if it is about all decisions.
     arm: Any
     #: Outcomes taken when it was raised.
     outcome: int
-    #: Outcomes that the evidence rests on.
+    #: Outcomes that the evidence rests on; of segments the number of names.
     outcomes: int
     #: Mean of the guardrail's signal over those; of a signal outside its range, the value reported.
     mean: float

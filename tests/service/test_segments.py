@@ -8,6 +8,7 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
+from .callers import eventually
 from .experiments import ARMS, SEGMENTS
 from .log import rebuild
 from .server import Server
@@ -96,6 +97,32 @@ def test_segments_made_from_fields(server):
     refused(server.post(f"{path}/decisions", {"segment": "de"}), "segment")
     refused(server.post(f"{path}/decisions", {"segment": {"country": "de"}}), "segment.device")
     refused(server.post(f"{path}/decisions", {"segment": 5}), "segment")
+
+
+def test_junk_names_give_way_and_somebody_is_told(server):
+    agent = {"kind": "segmented", "max_segments": 20}
+    server.post("/v1/experiments", SEGMENTS | {"name": "junk", "agent": agent}).ok(201)
+    path = "/v1/experiments/junk"
+
+    def decide(names):
+        batch = [{"segment": name} for name in names]
+        results = server.post(f"{path}/decisions:batch", {"decisions": batch}).ok(200)["results"]
+        assert {entry["status"] for entry in results} == {200}
+
+    decide(f"session-{i}" for i in range(200))
+    labels = '{experiment="junk"}'
+    full = [f"banister_segment_names{labels} 20", f"banister_segment_names_max{labels} 20"]
+    eventually(lambda: all(line in server.get("/metrics").body.decode() for line in full), "the gauges")
+    # It comes as often as one name in three, and gets a place of its own.
+    for i in range(60):
+        decide(["us", f"later-{2 * i}", f"later-{2 * i + 1}"])
+    own = server.post(f"{path}/decisions", {"segment": "us"}).ok(200)["segment"]
+    assert own["contexts"] >= 30
+    (warning,) = server.get(path).ok(200)["alarms"]
+    assert warning["kind"] == "segments" and not warning["forces_safe"]
+    assert "room for 20 (`max_segments`)" in warning["message"]
+    for name in ["de\u200b", "\u202eed"]:
+        refused(server.post(f"{path}/decisions", {"segment": name}), "segment")
 
 
 def test_segments_are_refused_elsewhere(server):

@@ -45,7 +45,7 @@ type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
 
 /// Gauges of every experiment: name, help, value.
 type ExperimentGauge = (&'static str, &'static str, fn(&ExperimentStats) -> u64);
-const PER_EXPERIMENT: [ExperimentGauge; 8] = [
+const PER_EXPERIMENT: [ExperimentGauge; 10] = [
     ("decisions", "Decisions made", |e| e.counts.decisions),
     ("outcomes", "Outcomes learned from", |e| {
         e.counts.outcomes + e.counts.imported
@@ -72,7 +72,17 @@ const PER_EXPERIMENT: [ExperimentGauge; 8] = [
     (
         "segments",
         "Segments told apart, the pool of all others among them",
-        |e| e.segments,
+        |e| e.segments.told_apart as u64,
+    ),
+    (
+        "segment_names",
+        "Names of segments that have statistics of their own",
+        |e| e.segments.names as u64,
+    ),
+    (
+        "segment_names_max",
+        "Most names of segments that there is room for; rare ones give way to others",
+        |e| e.segments.max_names as u64,
     ),
 ];
 

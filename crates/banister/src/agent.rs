@@ -1,6 +1,6 @@
 //! The interface of all agents, and outcomes in batches.
 
-use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::arm_estimate::{ArmEstimate, SegmentCount, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor, Source};
@@ -103,9 +103,9 @@ pub trait Agent: Send {
         Vec::new()
     }
 
-    /// Segments told apart, the pool among them; 0 from an agent that does not tell segments apart.
-    fn segment_count(&self) -> usize {
-        0
+    /// Segments by number; none from an agent that does not tell segments apart.
+    fn segment_count(&self) -> SegmentCount {
+        SegmentCount::default()
     }
 
     /// Name of a segment by the number that alarms give.

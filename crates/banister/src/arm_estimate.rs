@@ -33,6 +33,17 @@ pub struct Estimate {
     pub upper: f64,
 }
 
+/// How many segments there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SegmentCount {
+    /// Policies: of segments told apart, and of the pool.
+    pub told_apart: usize,
+    /// Names with statistics of their own.
+    pub names: usize,
+    /// Names that there is room for.
+    pub max_names: usize,
+}
+
 /// A segment, or the pool of those that are not told apart, for inspection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SegmentView {

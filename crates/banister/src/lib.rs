@@ -86,7 +86,7 @@ pub mod theory;
 pub mod toolkit;
 
 pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
-pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
+pub use arm_estimate::{ArmEstimate, Estimate, SegmentCount, SegmentView};
 pub use banister_solve as solve;
 pub use decision::{
     Confidence, Decision, Fallback, GuardrailCertificate, SegmentCertificate, SolverReport,
@@ -102,7 +102,7 @@ pub use optimism::Optimism;
 pub use problem::{
     ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
     Guardrail, Missing, Model, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
-    SignalConfig, Standard, Unseen, WhenExhausted, check_segment, check_segment_fields,
+    SignalConfig, Standard, Unseen, WhenExhausted, check_seen, check_segment, check_segment_fields,
     is_segment_of_fields, segment_of_fields, two_numbers,
 };
 pub use safe_cost::UnknownSafeCost;

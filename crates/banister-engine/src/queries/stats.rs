@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use banister::SegmentCount;
+
 use super::Query;
 use super::experiment::alarm;
 use crate::refusal::Refusal;
@@ -32,8 +34,8 @@ pub struct ExperimentStats {
     pub is_forced: bool,
     /// Alarms that nobody has acknowledged yet.
     pub alarms: u64,
-    /// Segments told apart, the pool among them; 0 where decisions have none.
-    pub segments: u64,
+    /// Segments by number; none where decisions have none.
+    pub segments: SegmentCount,
 }
 
 impl Query for ReadStats {
@@ -52,7 +54,7 @@ impl Query for ReadStats {
                 budgets: experiment.budget_views(sets, now),
                 is_forced: alarm(experiment, sets, now).is_some(),
                 alarms: experiment.open_alarms().count() as u64,
-                segments: experiment.learner.segment_count() as u64,
+                segments: experiment.learner.segment_count(),
             }
         });
         Ok(Stats {

@@ -406,7 +406,7 @@ fn many_segments_are_learned_beside_the_writer() {
     assert_eq!((page.total, page.segments.len()), (1001, 8));
     let contexts: u64 = page.segments.iter().map(|own| own.view.contexts).sum();
     assert_eq!(contexts, 30);
-    assert_eq!(engine.stats().experiments[0].segments, 1001);
+    assert_eq!(engine.stats().experiments[0].segments.told_apart, 1001);
     let digest = engine.digest("x").unwrap();
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());

@@ -221,6 +221,26 @@ impl Estimates {
         self.set_widths(arm);
     }
 
+    /// Forgets what was learned under a number, for something else with the same signals. Its places are not given
+    /// again: a first pull takes new ones.
+    pub(crate) fn clear(&mut self, arm: usize) {
+        self.pulls[arm] = 0;
+        self.arms[arm] = Arm {
+            is_safe: self.arms[arm].is_safe,
+            ..Arm::default()
+        };
+        for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
+            let place = arm * self.rules.len() + s;
+            let before = rule.before_the_first_pull(self.units[place].r);
+            self.state[place] = SignalState::before(before);
+            if self.wants_mixture {
+                self.mixture[place] = Mixture::default();
+            }
+            self.bernstein[place] = Bernstein::default();
+        }
+        self.set_widths(arm);
+    }
+
     /// Gives an arm that is about to be pulled its places in the budgets, if it has none: before any of its
     /// outcomes is seen.
     #[inline]

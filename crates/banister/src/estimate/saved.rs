@@ -66,6 +66,17 @@ impl SavedArm {
 }
 
 impl Estimates {
+    /// The last places that were given: those of arms that were cleared are not given again.
+    pub(crate) fn last_places(&self) -> [Place; 2] {
+        [self.safety.last(), self.optimism.last()]
+    }
+
+    /// Takes note of places given before.
+    pub(crate) fn restore_places(&mut self, [safety, optimism]: [Place; 2]) {
+        self.safety.restore(safety);
+        self.optimism.restore(optimism);
+    }
+
     /// State of one arm for a snapshot.
     pub fn save(&self, arm: usize) -> SavedArm {
         let signals = self.rules.len();

@@ -55,6 +55,11 @@ impl Budget {
         Place(self.used)
     }
 
+    /// The place given last.
+    pub(crate) fn last(&self) -> Place {
+        Place(self.used)
+    }
+
     /// Takes note of a place given before.
     pub(crate) fn restore(&mut self, place: Place) {
         self.used = self.used.max(place.0);

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::CheckedProblem;
+use crate::problem::{CheckedProblem, Standard};
 
 /// Reaction to an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,8 @@ pub enum AlarmKind {
     ModelRefuted,
     /// Outcomes are missing more often in one segment, or of some arms, than elsewhere.
     Missing,
+    /// Nearly as many names of segments were seen as there is room for: a warning.
+    Segments,
     /// A cost lies outside its declared range.
     Range,
     /// A reward lies outside its declared range: a warning, since no guardrail rests on rewards.
@@ -43,7 +45,7 @@ pub enum AlarmKind {
 impl AlarmKind {
     /// True if it informs and never acts.
     pub fn is_warning(self) -> bool {
-        matches!(self, Self::RewardRange | Self::Missing)
+        matches!(self, Self::RewardRange | Self::Missing | Self::Segments)
     }
 
     /// True if learning again does not mend what is wrong: a declaration, or reports.
@@ -103,11 +105,12 @@ pub struct Alarm {
     pub segment: Option<usize>,
     /// Outcomes taken when it was raised.
     pub outcome: u64,
-    /// Outcomes that the evidence rests on: since the cost has been too high, all of the arm's, or those missing.
+    /// Outcomes that the evidence rests on: since the cost has been too high, all of the arm's, or those missing; of
+    /// names of segments their number.
     pub outcomes: u64,
     /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
     /// over the factor times the safe mean); of a signal outside its range, the value reported; of missing
-    /// outcomes their share.
+    /// outcomes their share; of names of segments the most there can be.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,
@@ -140,18 +143,28 @@ impl Alarm {
             Some(_) => AlarmKind::Range,
         };
         Some(Self {
-            kind,
             guardrail,
             arm,
+            mean: value,
+            forces_safe: !kind.is_warning() && on_breach != OnBreach::Alert,
+            ..Self::certain(kind, outcome)
+        })
+    }
+
+    /// One that is not a matter of chance, and informs.
+    pub(super) fn certain(kind: AlarmKind, outcome: u64) -> Self {
+        Self {
+            kind,
+            guardrail: None,
+            arm: None,
             segment: None,
             outcome,
             outcomes: 1,
-            mean: value,
-            // Not a matter of chance.
+            mean: 0.0,
             evidence: f64::MAX,
-            forces_safe: !kind.is_warning() && on_breach != OnBreach::Alert,
+            forces_safe: false,
             misfit: None,
-        })
+        }
     }
 
     /// The alarm in a sentence; `arm` and `segment` are the names of its arm and segment, where it is about one.
@@ -169,70 +182,95 @@ impl Alarm {
     }
 
     fn told(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
-        let Some(guardrail) = self.guardrail.and_then(|i| problem.guardrails.get(i)) else {
-            return self.told_range(problem, arm);
-        };
-        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
-        let known = arm;
-        let arm = arm.unwrap_or("the arm");
-        match self.kind {
-            AlarmKind::Range | AlarmKind::RewardRange => self.told_range(problem, known),
-            AlarmKind::Breach if guardrail.factor == 0.0 => format!(
-                "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
-                guardrail.shown_threshold
-            ),
-            AlarmKind::Breach => format!(
-                "{name} averaged {mean} beyond {} times the safe action's over the last {n} decisions",
-                guardrail.factor
-            ),
-            AlarmKind::Refuted => format!(
-                "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
-            ),
-            AlarmKind::SafeCost => {
-                let declared = guardrail
-                    .safe_cost
-                    .map_or(f64::NAN, |y| guardrail.signal_of(y));
-                format!(
-                    "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
-                )
-            }
-            AlarmKind::Missing => {
-                let place = match (self.segment, self.arm) {
-                    (Some(_), _) => "in its decisions",
-                    (None, Some(_)) => "where the safe arm was drawn",
-                    (None, None) => "where another arm than the safe one was drawn",
-                };
-                format!(
-                    "the outcomes of {n} decisions did not come, a share of {mean}: more are missing {place} than elsewhere"
-                )
-            }
-            AlarmKind::ModelRefuted => {
-                let predicted = self.misfit.map_or(f64::NAN, |misfit| misfit.predicted);
-                let gap = short((self.mean - predicted).abs());
-                let side = if self.mean > predicted {
-                    "more"
-                } else {
-                    "less"
-                };
-                let ranges = self.misfit.map_or([None; 3], |misfit| misfit.cell);
-                let ranges: Vec<String> = ranges.iter().flatten().map(|a| a.to_string()).collect();
-                let ranges = ranges.join(" and ");
-                let place = match self.arm {
-                    Some(_) if ranges.is_empty() => arm.to_string(),
-                    Some(_) => format!("{arm}, {ranges}"),
-                    None if ranges.is_empty() => "all actions but the safe one".into(),
-                    None => ranges,
-                };
-                format!(
-                    "{place}: {name} averaged {mean} over {n} outcomes, {gap} {side} than the model says; its \
-                     means are not those of the model"
-                )
-            }
+        let guardrail = self.guardrail.and_then(|i| problem.guardrails.get(i));
+        let own = arm.unwrap_or("the arm");
+        match (self.kind, guardrail) {
+            (AlarmKind::Missing, _) => self.told_missing(),
+            (AlarmKind::Segments, _) => self.told_segments(),
+            (AlarmKind::Breach, Some(guardrail)) => self.told_breach(guardrail),
+            (AlarmKind::Refuted, Some(guardrail)) => self.told_refuted(guardrail, own),
+            (AlarmKind::SafeCost, Some(guardrail)) => self.told_safe_cost(guardrail, own),
+            (AlarmKind::ModelRefuted, Some(guardrail)) => self.told_model(guardrail, own),
+            _ => self.told_range(problem, arm),
         }
     }
-}
 
-impl Alarm {
+    fn told_breach(&self, guardrail: &Standard) -> String {
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        if guardrail.factor == 0.0 {
+            return format!(
+                "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",
+                guardrail.shown_threshold
+            );
+        }
+        format!(
+            "{name} averaged {mean} beyond {} times the safe action's over the last {n} decisions",
+            guardrail.factor
+        )
+    }
+
+    fn told_refuted(&self, guardrail: &Standard, arm: &str) -> String {
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        format!(
+            "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
+        )
+    }
+
+    fn told_safe_cost(&self, guardrail: &Standard, arm: &str) -> String {
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        let declared = guardrail
+            .safe_cost
+            .map_or(f64::NAN, |y| guardrail.signal_of(y));
+        format!(
+            "{arm} averaged {mean} of {name} over {n} outcomes, but its safe cost is declared as {declared}"
+        )
+    }
+
+    fn told_missing(&self) -> String {
+        let place = match (self.segment, self.arm) {
+            (Some(_), _) => "in its decisions",
+            (None, Some(_)) => "where the safe arm was drawn",
+            (None, None) => "where another arm than the safe one was drawn",
+        };
+        format!(
+            "the outcomes of {} decisions did not come, a share of {}: more are missing {place} than elsewhere",
+            self.outcomes,
+            short(self.mean)
+        )
+    }
+
+    fn told_segments(&self) -> String {
+        format!(
+            "{} names of segments were seen, and there is room for {} (`max_segments`): rare ones give way to new ones. \
+             A segment is a class of requests, not a person or a session",
+            self.outcomes, self.mean
+        )
+    }
+
+    fn told_model(&self, guardrail: &Standard, arm: &str) -> String {
+        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        let predicted = self.misfit.map_or(f64::NAN, |misfit| misfit.predicted);
+        let gap = short((self.mean - predicted).abs());
+        let side = if self.mean > predicted {
+            "more"
+        } else {
+            "less"
+        };
+        let ranges = self.misfit.map_or([None; 3], |misfit| misfit.cell);
+        let ranges: Vec<String> = ranges.iter().flatten().map(|a| a.to_string()).collect();
+        let ranges = ranges.join(" and ");
+        let place = match self.arm {
+            Some(_) if ranges.is_empty() => arm.to_string(),
+            Some(_) => format!("{arm}, {ranges}"),
+            None if ranges.is_empty() => "all actions but the safe one".into(),
+            None => ranges,
+        };
+        format!(
+            "{place}: {name} averaged {mean} over {n} outcomes, {gap} {side} than the model says; its \
+             means are not those of the model"
+        )
+    }
+
     /// A value outside its range, and the declaration that would have held it.
     fn told_range(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
         let signal = (self.guardrail).map_or(0, |i| (i + 1).min(problem.guardrails.len()));

@@ -117,6 +117,14 @@ impl Missing {
         found.or(own.found(evidence, Some(segment), false))
     }
 
+    /// A segment's number goes to another one. The wealth stays: whose segment is bet on was known before.
+    pub(super) fn leave_segment(&mut self, segment: usize) {
+        self.came = self.came.filter(|&own| own != segment);
+        if let Some(count) = self.segments.get_mut(segment) {
+            (count.came, count.missing) = (0, 0);
+        }
+    }
+
     pub(super) fn is_sound(&self) -> bool {
         let mut counts = self.segments.iter().chain(&self.arms);
         let sound = |count: &Count| {

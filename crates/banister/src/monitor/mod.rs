@@ -9,6 +9,7 @@
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
+//! | `segments` | nearly as many names of segments as there is room for: a warning | none |
 //! | `missing` | outcomes that are given up, by segment and by arm (`missing`) | ≤ 0.002, ever |
 //! | `model_refuted` | costs of a part of the outcomes against the model of the features ([`crate::fit`]) | ≤ δ, ever |
 //!
@@ -243,6 +244,22 @@ impl Monitor {
     /// Another pool begins: pending decisions are not its own.
     pub(crate) fn leave_pool(&mut self) {
         self.saved.order.leave_pool();
+    }
+
+    /// A segment's number goes to another one.
+    pub(crate) fn leave_segment(&mut self, segment: usize) {
+        self.saved.order.leave_segment(segment);
+        self.saved.missing.leave_segment(segment);
+    }
+
+    /// Warns that there are nearly as many names of segments as there can be.
+    #[cold]
+    pub(crate) fn warn_of_names(&mut self, names: u64, most: f64, taken: u64) {
+        let _ = self.raise(Alarm {
+            outcomes: names,
+            mean: most,
+            ..Alarm::certain(AlarmKind::Segments, taken)
+        });
     }
 
     /// Counts a decision in a segment whose outcome came.

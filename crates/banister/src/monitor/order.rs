@@ -140,6 +140,14 @@ impl Order {
         drawn.for_each(|drawn| drawn.pooled = false);
     }
 
+    /// A segment's number goes to another one: pending decisions are none of its own.
+    pub(super) fn leave_segment(&mut self, segment: usize) {
+        let drawn = self.entries.iter_mut().filter_map(|e| e.drawn.as_mut());
+        drawn
+            .filter(|drawn| drawn.segment == Some(segment))
+            .for_each(|drawn| drawn.segment = None);
+    }
+
     /// Takes the outcome of a decision announced before. True if it was given up too early.
     pub(super) fn arrived(
         &mut self,

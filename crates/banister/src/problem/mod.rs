@@ -205,11 +205,35 @@ pub fn check_segment(name: &str) -> Result<(), Error> {
     if name.trim().is_empty() {
         return Err(Error::invalid("segment", "empty", "a segment needs a name"));
     }
-    if name.chars().count() > LONGEST || name.chars().any(char::is_control) {
-        let value: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-        let allowed =
-            format!("a name has at most {LONGEST} characters, none of them a control character");
-        return Err(Error::invalid("segment", value, allowed));
+    let count = name.chars().count();
+    if count > LONGEST {
+        let allowed = format!("a name has at most {LONGEST} characters");
+        return Err(Error::invalid(
+            "segment",
+            format!("{count} characters"),
+            allowed,
+        ));
     }
-    Ok(())
+    check_seen("segment", name)
+}
+
+/// Refuses a name that shows as something else than it is: with control characters, line ends, or characters that
+/// are not seen or change the direction of writing.
+pub fn check_seen(field: &str, name: &str) -> Result<(), Error> {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(
+                c,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            )
+            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    match name.chars().find(|c| hides(*c)) {
+        None => Ok(()),
+        Some(c) => {
+            let value = format!("a name with U+{:04X}", u32::from(c));
+            let allowed = "a name is one line, of characters that are seen";
+            Err(Error::invalid(field, value, allowed))
+        }
+    }
 }

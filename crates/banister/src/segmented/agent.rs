@@ -2,7 +2,7 @@
 
 use super::Segmented;
 use crate::agent::{ActionSet, Agent, Outcomes};
-use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::arm_estimate::{ArmEstimate, SegmentCount, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
@@ -39,8 +39,13 @@ impl Agent for Segmented {
         self.views(places)
     }
 
-    fn segment_count(&self) -> usize {
-        self.segments.owners.len()
+    fn segment_count(&self) -> SegmentCount {
+        let (names, max_names) = self.segments.names();
+        SegmentCount {
+            told_apart: self.segments.owners.len(),
+            names,
+            max_names,
+        }
     }
 
     fn segment_name(&self, segment: usize) -> Option<&str> {

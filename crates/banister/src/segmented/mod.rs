@@ -146,7 +146,11 @@ impl Segmented {
         Self {
             names: Vec::new(),
             arm: Vec::new(),
-            segments: Segments::new(config.max_segments, config.pool_until),
+            segments: Segments::new(
+                problem.declared.segments.len(),
+                config.max_segments,
+                config.pool_until,
+            ),
             pairs: Estimates::new(&problem, &checked.pairs_in(epoch)),
             pool: Estimates::new(&problem, &checked.pool_in(epoch, 0)),
             pool_since: 0,

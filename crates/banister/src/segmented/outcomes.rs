@@ -225,13 +225,40 @@ impl Segmented {
 
     /// Makes room for the segment entered last, without counting its context.
     fn learn_of_segment(&mut self) -> Option<usize> {
-        if self.entered.is_none() && self.entered_name != POOLED {
-            self.entered = self.segments.add(&self.entered_name);
-            if let Some(segment) = self.entered {
-                self.add_pairs(segment);
-            }
+        if let Some(segment) = self.entered {
+            self.segments.meet(segment);
+        } else if self.entered_name != POOLED {
+            self.entered = self.admit();
         }
         self.entered
+    }
+
+    /// Finds a place for the segment entered last, which is new.
+    #[cold]
+    fn admit(&mut self) -> Option<usize> {
+        if let Some(segment) = self.segments.add(&self.entered_name) {
+            self.add_pairs(segment);
+            self.tell_of_names();
+            return Some(segment);
+        }
+        self.tell_of_names();
+        let alarms = self.monitor.alarms();
+        let is_named = |s: usize| alarms.iter().any(|alarm| alarm.segment == Some(s));
+        let segment = (self.segments).replace_rare(&self.entered_name, is_named)?;
+        self.segments.meet(segment);
+        self.monitor.leave_segment(segment);
+        for &pair in &self.segments.list[segment].pairs {
+            self.pairs.clear(pair);
+        }
+        Some(segment)
+    }
+
+    /// Warns where names are near their limit: real segments may find no place.
+    fn tell_of_names(&mut self) {
+        if self.segments.are_many() {
+            let (names, most) = self.segments.names();
+            (self.monitor).warn_of_names(names as u64, most as f64, self.outcomes);
+        }
     }
 
     /// Takes a checked outcome as it counts.

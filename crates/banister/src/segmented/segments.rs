@@ -9,9 +9,18 @@
 //! - where some guardrail holds in each segment, at 64, 128, 256, … contexts in all; those declared were never in it;
 //! - otherwise when the table that tells them apart is estimated to earn more than the one that does not. That may
 //!   depend on outcomes: bounds hold at all times, whenever a pool ends.
+//!
+//! Names are slots: there are `max_segments` at most. Where all are taken, a hand moves on by one slot for every name
+//! without one, and takes a credit of the two that a segment has for each time it is met: a segment without credit that
+//! is in the pool and was not declared gives way. So one stays if it comes more often than half the share of the names
+//! without a slot, by slot (frequent items after Misra and Gries, with a clock's hand). One that gives way stays in the
+//! pool, among those that are not counted one by one, so neither the pool nor the frequencies notice: f_s ≥ n_s ln κ of
+//! any part of its contexts.
 
 use std::collections::HashMap;
 
+/// Credit for being met once.
+const CREDIT: u64 = 2;
 /// Contexts at which the pool changes for the first time.
 const FIRST: u64 = 64;
 /// Block of the pool.
@@ -29,6 +38,8 @@ pub(super) struct Segment {
     pub pairs: Vec<usize>,
     /// Block of its policy: its own, or the pool's.
     pub block: usize,
+    /// What is left of what it has for being met.
+    pub credit: u64,
 }
 
 /// All segments that were declared or seen.
@@ -46,14 +57,20 @@ pub(super) struct Segments {
     pub others_waiting: u64,
     /// Pools so far.
     pub pools: u32,
+    /// Slot that the hand looks at next.
+    pub hand: usize,
+    /// Those declared come first, and keep their places.
+    declared: usize,
     most: usize,
     until: u64,
 }
 
 impl Segments {
-    pub fn new(most: usize, until: u64) -> Self {
+    pub fn new(declared: usize, most: usize, until: u64) -> Self {
         Self {
             owners: vec![None],
+            hand: declared,
+            declared,
             most,
             until,
             ..Self::default()
@@ -77,8 +94,46 @@ impl Segments {
             waiting: 0,
             pairs: Vec::new(),
             block: POOL,
+            credit: CREDIT,
         });
         Some(number)
+    }
+
+    /// Number of names, and the most there can be.
+    pub fn names(&self) -> (usize, usize) {
+        (self.list.len(), self.most)
+    }
+
+    /// True if a new name leaves little room for others, or finds none.
+    pub fn are_many(&self) -> bool {
+        self.most > self.declared && 10 * self.list.len() >= 9 * self.most
+    }
+
+    /// Takes note that a segment was met.
+    pub fn meet(&mut self, segment: usize) {
+        let most = CREDIT.saturating_mul(self.until);
+        let own = &mut self.list[segment].credit;
+        *own = own.saturating_add(CREDIT).min(most);
+    }
+
+    /// Lets a rare segment give way to a new name, if the hand finds one; `is_kept` are not to go.
+    pub fn replace_rare(&mut self, name: &str, is_kept: impl Fn(usize) -> bool) -> Option<usize> {
+        let (s, last) = (self.hand, self.list.len());
+        if s >= last {
+            return None;
+        }
+        self.hand = if s + 1 < last { s + 1 } else { self.declared };
+        let own = &mut self.list[s];
+        own.credit = own.credit.saturating_sub(1);
+        if own.credit > 0 || own.block != POOL || is_kept(s) {
+            return None;
+        }
+        self.others += std::mem::take(&mut own.contexts);
+        self.others_waiting += std::mem::take(&mut own.waiting);
+        let old = std::mem::replace(&mut own.name, name.to_string());
+        self.by_name.remove(&old);
+        self.by_name.insert(name.to_string(), s);
+        Some(s)
     }
 
     /// Gives a segment a policy of its own.

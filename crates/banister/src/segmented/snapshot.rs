@@ -6,11 +6,12 @@ use super::segments::POOL;
 use super::{Segmented, SegmentedConfig};
 use crate::error::Error;
 use crate::estimate::SavedArm;
+use crate::interval::Place;
 use crate::monitor::{Monitor, SavedMonitor};
 use crate::problem::{ArmRanges, Problem};
 use crate::snapshot::{broken, check_header};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +31,10 @@ struct Snapshot {
     #[serde(default, skip_serializing_if = "is_zero")]
     others_waiting: u64,
     pools: u32,
+    /// Slot that may give way to a new name next.
+    hand: usize,
+    /// Last places in δ that pairs were given.
+    places: [Place; 2],
     /// Statistics of the pool, by arm.
     pool: Vec<SavedArm>,
     /// Last decision announced before the pool began.
@@ -55,6 +60,8 @@ struct SavedSegment {
     /// Decisions whose outcomes have not come.
     #[serde(default, skip_serializing_if = "is_zero")]
     waiting: u64,
+    /// What is left of what it has for being met.
+    credit: u64,
     /// Statistics by arm.
     arms: Vec<SavedArm>,
 }
@@ -87,6 +94,7 @@ impl Segmented {
             name: segment.name.clone(),
             contexts: segment.contexts,
             waiting: segment.waiting,
+            credit: segment.credit,
             arms: segment
                 .pairs
                 .iter()
@@ -105,6 +113,8 @@ impl Segmented {
             others: self.segments.others,
             others_waiting: self.segments.others_waiting,
             pools: self.segments.pools,
+            hand: self.segments.hand,
+            places: self.pairs.last_places(),
             pool: (0..self.names.len())
                 .map(|arm| self.pool.save(arm))
                 .collect(),
@@ -154,6 +164,7 @@ impl Segmented {
             agent.add_pairs(segment);
             agent.segments.list[segment].contexts = saved.contexts;
             agent.segments.list[segment].waiting = saved.waiting;
+            agent.segments.list[segment].credit = saved.credit;
             for (arm, saved) in saved.arms.iter().enumerate() {
                 fits &= agent
                     .pairs
@@ -181,6 +192,15 @@ impl Segmented {
             .sum::<u128>();
         let total = contexts + u128::from(snapshot.others);
         agent.segments.total = u64::try_from(total).map_err(|_| broken("its contexts overflow"))?;
+        agent.pairs.restore_places(snapshot.places);
+        let (declared, known) = (
+            agent.problem.declared.segments.len(),
+            snapshot.segments.len(),
+        );
+        if snapshot.hand != declared && !(declared..known).contains(&snapshot.hand) {
+            return Err(broken(format!("`hand` is {}", snapshot.hand)));
+        }
+        agent.segments.hand = snapshot.hand;
         agent.segments.others = snapshot.others;
         agent.segments.others_waiting = snapshot.others_waiting;
         agent.outcomes = snapshot.outcomes;

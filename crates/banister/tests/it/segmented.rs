@@ -430,7 +430,7 @@ fn bad_input_is_refused_and_changes_nothing() {
     .unwrap();
     let before = agent.save();
     let long = "x".repeat(201);
-    for name in ["", "  ", "a\nb", long.as_str()] {
+    for name in ["", "  ", "a\nb", "a\u{202e}b", "a\u{200b}", long.as_str()] {
         let error = agent.enter(name).unwrap_err().to_string();
         assert!(error.contains("segment"), "{error}");
     }
@@ -496,6 +496,112 @@ fn segments_beyond_the_limit_stay_in_the_pool() {
     assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 2000);
     let saved = agent.save();
     assert_eq!(Segmented::restore(&saved).unwrap().save(), saved);
+}
+
+/// Three segments behind a flood of names that never come again: one context in two, in a world whose last segment
+/// those names are of.
+fn play_flooded(world: &mut World, agent: &mut Segmented, round: usize) {
+    let last = world.names.len() - 1;
+    world.names[last] = format!("session-{round}");
+    world.play(agent);
+}
+
+#[test]
+fn rare_names_give_way_to_those_that_come_again() {
+    let mut violating = 0;
+    for seed in 0..20 {
+        let mut world = World::random(4, 3, 1, seed);
+        world.frequencies = vec![0.2, 0.2, 0.1, 0.5];
+        let config = SegmentedConfig {
+            max_segments: 50,
+            ..SegmentedConfig::default()
+        };
+        let guardrails = vec![guardrail("c", 0.2, Scope::Overall)];
+        let mut agent = Segmented::new(&problem(&world, guardrails, false), &config).unwrap();
+        // All places are taken before a segment comes for the first time.
+        for round in 0..200 {
+            agent.enter(&format!("early-{round}")).unwrap();
+            let arm = agent.decide().draw(0.5);
+            let (reward, costs) = world.pull(3, arm);
+            agent.observe(arm, reward, &costs).unwrap();
+        }
+        let mut violates = false;
+        for round in 0..1500 {
+            play_flooded(&mut world, &mut agent, round);
+            if round % 100 == 0 && seed < 4 {
+                let saved = agent.save();
+                agent = Segmented::restore(&saved).unwrap();
+                assert_eq!(agent.save(), saved);
+            }
+            let costs = world.costs_of(&mut agent, 0);
+            violates |= world.overall(&costs) > 0.2;
+        }
+        violating += u32::from(violates);
+        let count = agent.segment_count();
+        assert_eq!((count.names, count.max_names), (50, 50));
+        agent.enter("s0").unwrap();
+        let own = agent.decide().segment.clone().unwrap();
+        assert!(own.contexts > 200, "{}", own.contexts);
+        let views = Agent::segments(&mut agent);
+        assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 1700);
+    }
+    // δ = 0.01: two of 20 would be many.
+    assert!(violating <= 1, "{violating}");
+}
+
+#[test]
+fn places_of_names_that_gave_way_are_given_once() {
+    let world = World::random(2, 2, 1, 3);
+    let config = SegmentedConfig {
+        max_segments: 2,
+        ..SegmentedConfig::default()
+    };
+    let guardrails = vec![guardrail("c", 0.3, Scope::Overall)];
+    let mut agent = Segmented::new(&problem(&world, guardrails, false), &config).unwrap();
+    let mut restored = agent.clone();
+    for round in 0..300 {
+        restored = Segmented::restore(&restored.save()).unwrap();
+        for agent in [&mut agent, &mut restored] {
+            agent.enter(&format!("n{round}")).unwrap();
+            agent.observe(round % 2, 1.0, &[0.0]).unwrap();
+        }
+        assert_eq!(agent.save(), restored.save());
+    }
+}
+
+#[test]
+fn a_warning_tells_that_names_are_near_their_limit() {
+    let world = World::random(2, 2, 1, 3);
+    let guardrails = vec![guardrail("c", 0.3, Scope::Overall)];
+    let warnings = |declared: bool, max_segments: usize, names: usize| {
+        let problem = problem(&world, guardrails.clone(), declared);
+        let config = SegmentedConfig {
+            max_segments,
+            ..SegmentedConfig::default()
+        };
+        let mut agent = Segmented::new(&problem, &config).unwrap();
+        for i in 0..names {
+            agent.enter(&format!("n{i}")).unwrap();
+            agent.observe(0, 0.0, &[0.0]).unwrap();
+        }
+        let alarms = agent.monitor().unwrap().alarms().to_vec();
+        assert!(alarms.iter().all(|alarm| !alarm.forces_safe));
+        let told = alarms.iter().map(|alarm| {
+            assert_eq!(alarm.kind, AlarmKind::Segments);
+            alarm.describe(agent.problem(), None, None)
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert!(warnings(false, 100, 89).is_empty());
+    let told = warnings(false, 100, 300);
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with(
+            "90 names of segments were seen, and there is room for 100 (`max_segments`)"
+        )
+    );
+    // Those declared, and none beside them: nobody wanted more.
+    assert!(warnings(true, 2, 50).is_empty());
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, CheckedProblem, Guarantee, Scope, SegmentedConfig, SignalConfig};
+use banister::{
+    Agent, CheckedProblem, Guarantee, Scope, SegmentedConfig, SignalConfig, check_seen,
+};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
@@ -303,24 +305,8 @@ pub(crate) fn check_length(field: &str, text: &str, most: usize) -> Result<(), R
     }
 }
 
-/// Refuses a name that is too long, or that shows as something else than it is: with control characters, line
-/// ends, or characters that are not seen or change the direction of writing.
+/// Refuses a name that is too long, or that shows as something else than it is.
 pub(crate) fn check_label(field: &str, name: &str) -> Result<(), Refusal> {
     check_length(field, name, LONGEST_NAME)?;
-    let hides = |c: char| {
-        c.is_control()
-            || matches!(
-                c,
-                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            )
-            || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    match name.chars().find(|c| hides(*c)) {
-        None => Ok(()),
-        Some(c) => {
-            let value = format!("a name with U+{:04X}", u32::from(c));
-            let allowed = "a name is one line, of characters that are seen";
-            Err(Refusal::invalid(field, value, allowed))
-        }
-    }
+    check_seen(field, name).map_err(|e| Refusal::of(e, str::to_string))
 }

@@ -23,6 +23,8 @@ pub enum Evidence {
     SafeCost,
     /// Arms or segments differ in how many of their outcomes never came.
     Missing,
+    /// Nearly as many names of segments were seen as there is room for: a warning.
+    Segments,
     /// A part of the outcomes costs other than the model of the features allows.
     ModelRefuted,
     /// A cost lies outside its declared range.
@@ -41,6 +43,7 @@ impl From<AlarmKind> for Evidence {
             AlarmKind::Range => Self::Range,
             AlarmKind::RewardRange => Self::RewardRange,
             AlarmKind::Missing => Self::Missing,
+            AlarmKind::Segments => Self::Segments,
         }
     }
 }

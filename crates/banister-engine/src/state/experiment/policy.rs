@@ -70,7 +70,7 @@ impl Experiment {
 
     /// Returns true if so many segments are told apart that making their table takes long.
     pub(crate) fn has_many_segments(&self) -> bool {
-        self.learner.segment_count() * self.arms.len() >= MANY_PAIRS
+        self.learner.segment_count().told_apart * self.arms.len() >= MANY_PAIRS
     }
 
     /// Moves the learner beside the writer.

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use banister::SegmentCount;
+
 use super::core::{Core, NamedAlarm, Op};
 use super::workshop::{Work, Workshop};
 
@@ -52,8 +54,7 @@ struct News {
     unrecorded: Vec<NamedAlarm>,
     /// Event that could not be taken: the log is damaged.
     broken: Option<String>,
-    /// Segments told apart.
-    segments: usize,
+    segments: SegmentCount,
 }
 
 /// A panic leaves nothing half-changed that is used afterwards: a learner that panicked is broken.
@@ -168,8 +169,8 @@ impl Actor {
         lock(&self.news).unrecorded.clone()
     }
 
-    /// Segments told apart, as far as it has learned.
-    pub(super) fn segment_count(&self) -> usize {
+    /// Segments by number, as far as it has learned.
+    pub(super) fn segment_count(&self) -> SegmentCount {
         lock(&self.news).segments
     }
 

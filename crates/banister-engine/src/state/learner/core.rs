@@ -314,7 +314,10 @@ impl Core {
 
     /// Segments at some places, those seen most often first, and the number of all.
     pub(crate) fn segments(&mut self, places: Range<usize>) -> SegmentsView {
-        (self.agent.segments_at(places), self.agent.segment_count())
+        (
+            self.agent.segments_at(places),
+            self.agent.segment_count().told_apart,
+        )
     }
 
     /// Alarms that no event records yet, each with the names of its arm and of its segment.

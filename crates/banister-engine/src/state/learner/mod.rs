@@ -105,8 +105,8 @@ impl Learner {
         }
     }
 
-    /// Segments told apart, the pool among them.
-    pub(crate) fn segment_count(&self) -> usize {
+    /// Segments by number.
+    pub(crate) fn segment_count(&self) -> banister::SegmentCount {
         match &self.actor {
             None => self.core.agent().segment_count(),
             Some(actor) => actor.segment_count(),
