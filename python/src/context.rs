@@ -106,6 +106,14 @@ impl Contextual {
         Ok(())
     }
 
+    /// Offers an arm that was retired; its number, if it was.
+    pub(crate) fn offer_again(&mut self, name: &str) -> Option<usize> {
+        let arm = self.arms.iter().position(|own| own == name)?;
+        let place = self.retired.iter().position(|own| *own == arm)?;
+        self.retired.remove(place);
+        Some(arm)
+    }
+
     /// Refuses a number that no arm has.
     pub(crate) fn check(&self, arm: usize) -> Result<(), Error> {
         let last = self.arms.len() - 1;

@@ -66,7 +66,9 @@ BODIES = {
 
 def send(server, route, token=None, headers=None, method=None, experiment="arms"):
     """A valid request for a route, with a token or without."""
-    path = route.path.replace("{name}", experiment).replace("{id}", "done").replace("{arm}", "brave")
+    # What has an outcome cannot be cancelled.
+    id = "decided" if route.operation == "cancel" else "done"
+    path = route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave")
     body = BODIES.get(route.operation)
     headers = dict(headers or {})
     if isinstance(body, bytes):

@@ -68,6 +68,27 @@ def test_ids_belong_to_the_token_that_chose_them(tokens):
     rebuild(server.data_dir)
 
 
+def test_a_decision_is_cancelled_by_whoever_made_it(tokens):
+    server, by = tokens
+    server.post(f"{PATH}/decisions", {"id": "order-1"}, token=by["shop"]).ok(200)
+    where = f"{PATH}/decisions/order-1/cancel"
+    for stranger in ["app", "pipeline", "viewer"]:
+        server.post(where, token=by[stranger]).problem(403)
+    for _ in range(2):
+        assert server.post(where, token=by["shop"]).ok(200) == {"decision": "order-1"}
+    audit = server.get(f"{PATH}/decisions/order-1", token=by["viewer"]).ok(200)
+    assert audit["status"] == "cancelled"
+    assert [(event["kind"], event["author"]) for event in audit["events"]] == [("decision", "shop"), ("missing", "shop")]
+    server.post(f"{PATH}/outcomes", {"decision": "order-1", **WHOLE}, token=by["shop"]).problem(409)
+    server.post(f"{PATH}/decisions", {"id": "order-2"}, token=by["shop"]).ok(200)
+    server.post(f"{PATH}/decisions/order-2/cancel", token=by["ann"]).ok(200)
+    server.post(f"{PATH}/decisions/nobody/cancel", token=by["ann"]).problem(404)
+    counts = server.get(PATH, token=by["viewer"]).ok(200)["counts"]
+    assert (counts["decisions"], counts["missing"]) == (2, 2)
+    assert server.stop() == 0
+    rebuild(server.data_dir)
+
+
 def test_the_page_shows_who_paused_it(service, look):
     service.post("/v1/experiments", ARMS).ok(201)
     service.request("PATCH", PATH, {"status": "paused"}).ok(200)

@@ -130,7 +130,7 @@ def test_callers_at_once_never_spend_more_than_there_is(serve, tmp_path):
     spenders.run()
     spenders.check()
     metrics = service.get("/metrics").body.decode()
-    assert f'banister_budget_amount{{experiment="shop",guardrail="spend"}} {AMOUNT}' in metrics
+    assert f'banister_budget_amount{{experiment="shop",guardrail="spend",per="month"}} {AMOUNT}' in metrics
     batch = {"decisions": [{"id": f"late-{i}"} for i in range(3)]}
     results = service.post(f"{PATH}/decisions:batch", batch).ok(200)["results"]
     assert {entry["status"] for entry in results} <= {200, 429}
@@ -139,7 +139,7 @@ def test_callers_at_once_never_spend_more_than_there_is(serve, tmp_path):
     labels = 'experiment="shop",guardrail="spend"'
     refused = f"banister_budget_refused_total{{{labels}}} {spenders.refused + len(late)}\n"
     metrics = service.get("/metrics").body.decode()
-    assert refused in metrics and f"banister_budget_beyond{{{labels}}} 0.0\n" in metrics
+    assert refused in metrics and f'banister_budget_beyond{{{labels},per="month"}} 0.0\n' in metrics
     service.stop()
     rebuild(tmp_path / "data")
 
@@ -188,6 +188,34 @@ def test_budgets_are_refused_by_field_and_changed(service):
     service.request("PATCH", PATH, {"budgets": None}).ok(200)
     assert get(service, "shop")["budgets"] == {}
     assert service.post(f"{PATH}/decisions", {}).ok(200)["certificate"]["fallback"] is None
+
+
+def test_a_week_and_a_month_on_one_guardrail(service, look):
+    one = {"when_exhausted": "refuse", "pacing": False}
+    both = [one | {"amount": 2, "per": "week"}, one | {"amount": 100, "per": "month"}]
+    service.post("/v1/experiments", SHOP | {"budgets": {"spend": both}}).ok(201)
+    service.post(f"{PATH}/decisions", {"id": "d"}).ok(200)
+    week, month = get(service, "shop")["budgets"]["spend"]
+    assert (week["per"], month["per"]) == ("week", "month") and week["reserved"] == month["reserved"] == 0.5
+    twice = {"budgets": {"spend": [both[0], both[0]]}}
+    service.request("PATCH", PATH, twice).problem(422, "budgets.spend[1].per")
+    service.request("PATCH", PATH, {"budgets": {"spend": [5]}}).problem(422, "budgets.spend[0]")
+    page = look("/#/experiments/shop")
+    rows = page.get_by_test_id("budgets").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_contain_text("at most 100 per month")
+    page.get_by_test_id("edit").click()
+    page.get_by_label("Budget of spend per month").fill("0.5")
+    page.get_by_label("Reaction to alarms").select_option("alert")
+    page.get_by_role("dialog").get_by_role("button", name="Save", exact=True).click()
+    expect(rows.nth(1)).to_contain_text("✕ refuses decisions")
+    expect(rows.nth(0)).not_to_contain_text("refuses")
+    expect(page.get_by_test_id("changes")).to_contain_text("set the reaction to alarms to alert")
+    assert [b["amount"] for b in get(service, "shop")["budgets"]["spend"]] == [2, 0.5]
+    assert get(service, "shop")["on_breach"] == "alert"
+    service.post(f"{PATH}/decisions/d/cancel").ok(200)
+    service.post(f"{PATH}/decisions", {}).ok(200)
+    service.request("PATCH", PATH, {"on_breach": "relearn"}).problem(422, "on_breach")
 
 
 def test_paused_wins_over_an_exhausted_budget(service):

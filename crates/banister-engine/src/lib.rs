@@ -38,9 +38,9 @@ mod time;
 mod writer;
 
 pub use commands::{
-    AcknowledgeAlarms, AddArm, ChangeExperiment, Command, CreateExperiment, Decide, Decided,
-    DecisionRequest, Expire, ImportOutcomes, MOST_IMPORTED, NamedAction, OfferedAction,
-    OutcomeReport, Reply, Report, Reported, RequestContext, RetireArm, Transaction,
+    AcknowledgeAlarms, AddArm, Cancel, Cancelled, ChangeExperiment, Command, CreateExperiment,
+    Decide, Decided, DecisionRequest, Expire, ImportOutcomes, MOST_IMPORTED, NamedAction,
+    OfferedAction, OutcomeReport, Reply, Report, Reported, RequestContext, RetireArm, Transaction,
 };
 pub use events::{
     Author, Candidate, Charge, DecisionEvent, Estimates, Event, EventKind, Import, Known,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// A value that comes as an object, and as nothing else.
 pub struct Object<T>(pub T);
@@ -50,19 +52,67 @@ pub fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(list.into_iter().map(|Object(value)| value).collect())
 }
 
-/// Objects by name; null: none.
-pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+/// One object, or a list of them, and given as it was taken.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    pub fn as_slice(&self) -> &[T] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+    }
+
+    /// One more.
+    pub(crate) fn and(self, other: T) -> Self {
+        let mut many = match self {
+            Self::One(one) => vec![one],
+            Self::Many(many) => many,
+        };
+        many.push(other);
+        Self::Many(many)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = OneOrMany<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object or a list of objects")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMany::One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                list(SeqAccessDeserializer::new(seq)).map(OneOrMany::Many)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// Values by name; null: none.
+pub(crate) fn nullable_map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    struct Named<T>(BTreeMap<String, Object<T>>);
+    struct Named<T>(BTreeMap<String, T>);
     impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             map(deserializer).map(Named)
         }
     }
-    let objects = Option::<Named<T>>::deserialize(deserializer)?;
-    let named = objects.into_iter().flat_map(|Named(all)| all);
-    Ok(named.map(|(name, Object(value))| (name, value)).collect())
+    let named = Option::<Named<T>>::deserialize(deserializer)?;
+    Ok(named.map_or_else(BTreeMap::new, |Named(all)| all))
 }
 
 /// Values by name, each name once: of two, nobody knows which is meant.

@@ -40,6 +40,14 @@ struct GuardrailLabels {
     guardrail: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BudgetLabels {
+    experiment: String,
+    guardrail: String,
+    per: &'static str,
+}
+
+type PerBudget = Family<BudgetLabels, Gauge<f64, AtomicU64>>;
 type PerGuardrail = Family<GuardrailLabels, Gauge<f64, AtomicU64>>;
 type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
 
@@ -128,9 +136,9 @@ pub struct Metrics {
     experiments: [PerExperiment; PER_EXPERIMENT.len()],
     slack: PerGuardrail,
     /// In the order of [`PER_BUDGET`].
-    budgets: [PerGuardrail; PER_BUDGET.len()],
+    budgets: [PerBudget; PER_BUDGET.len()],
     /// Set where pacing binds.
-    pace: PerGuardrail,
+    pace: PerBudget,
     refused: Family<GuardrailLabels, Counter>,
 }
 
@@ -266,7 +274,7 @@ impl Metrics {
         let _alone = self.rendering.lock();
         self.experiments.iter().for_each(PerExperiment::clear);
         self.slack.clear();
-        self.budgets.iter().for_each(PerGuardrail::clear);
+        self.budgets.iter().for_each(PerBudget::clear);
         self.pace.clear();
         for experiment in &stats.experiments {
             let labels = ExperimentLabels {
@@ -282,10 +290,13 @@ impl Metrics {
                 };
                 self.slack.get_or_create(&labels).set(*slack);
             }
-            for (guardrail, budget) in &experiment.budgets {
-                let labels = GuardrailLabels {
+            for (guardrail, budget) in (experiment.budgets.iter())
+                .flat_map(|(guardrail, own)| own.as_slice().iter().map(move |b| (guardrail, b)))
+            {
+                let labels = BudgetLabels {
                     experiment: experiment.name.clone(),
                     guardrail: guardrail.clone(),
+                    per: budget.budget.per.name(),
                 };
                 for ((_, _, value), family) in PER_BUDGET.iter().zip(&self.budgets) {
                     family.get_or_create(&labels).set(value(budget));
@@ -293,6 +304,10 @@ impl Metrics {
                 if let Some(pace) = budget.pace {
                     self.pace.get_or_create(&labels).set(pace);
                 }
+                let labels = GuardrailLabels {
+                    experiment: experiment.name.clone(),
+                    guardrail: guardrail.clone(),
+                };
                 // There from the start, so that the first refusal is an increase.
                 drop(self.refused.get_or_create(&labels));
             }

@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the table of routes and the types of bodies and answers.
 
-use banister_engine::OutcomeReport;
+use banister_engine::{Cancelled, OutcomeReport};
 use banister_engine::{
     Change, DecisionRequest, Declaration, ExperimentView, HistoryView, NamedArm,
 };
@@ -159,6 +159,7 @@ fn schemas() -> Value {
     given.subschema_for::<Audit>();
     given.subschema_for::<OutcomeAnswer>();
     given.subschema_for::<OutcomeResults>();
+    given.subschema_for::<Cancelled>();
     given.subschema_for::<Imported>();
     given.subschema_for::<Status>();
     given.subschema_for::<WhoAmI>();

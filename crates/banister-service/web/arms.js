@@ -47,6 +47,11 @@ function armRow(context, guardrails) {
   const cells = [intervalCell(), ...guardrails.map(intervalCell)];
   let arm = null;
   const press = button("Retire", () => retire(context, arm.name), { class: "small quiet" });
+  const again = button("Offer again", async () => {
+    await api.addArm(context.name, { name: arm.name });
+    toast("The arm is offered again.");
+    context.refresh();
+  }, { class: "small quiet" });
   const node = h(
     "tr",
     null,
@@ -54,7 +59,7 @@ function armRow(context, guardrails) {
     share,
     pulls,
     cells.map((cell, i) => h("td", { class: "iv-td", "data-label": i ? guardrails[i - 1].name : "reward" }, cell.node)),
-    h("td", { class: "act" }, press),
+    h("td", { class: "act" }, press, again),
   );
   return {
     node,
@@ -80,6 +85,7 @@ function armRow(context, guardrails) {
         )
       );
       show(press, may("admin") && arm.offered && !arm.safe && !row.final);
+      show(again, may("admin") && !arm.offered && !row.final);
     },
   };
 }

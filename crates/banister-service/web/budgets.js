@@ -2,7 +2,7 @@
 
 import { h, panel, setAttr, setStyle, setText, show, syncList } from "./dom.js";
 import { count, fullTime, futureTime, num } from "./format.js";
-import { budgetInWords, refusingInWords } from "./words.js";
+import { budgetInWords, budgetsOf, refusingInWords } from "./words.js";
 
 function budgetRow() {
   const name = h("b", { class: "clip" }),
@@ -56,13 +56,13 @@ export function budgetsPanel() {
   return {
     node,
     update({ budgets, refusing }) {
-      const rows = Object.entries(budgets || {}).map(([guardrail, budget]) => ({
+      const rows = budgetsOf(budgets).map(([guardrail, budget]) => ({
         guardrail,
         budget,
-        refusing: Boolean(refusing) && refusing.guardrail === guardrail,
+        refusing: Boolean(refusing) && refusing.guardrail === guardrail && refusing.until === budget.period_end,
       }));
       show(node, rows.length > 0);
-      syncList(list, rows, (row) => row.guardrail, budgetRow);
+      syncList(list, rows, (row) => `${row.guardrail} ${row.budget.per}`, budgetRow);
     },
   };
 }

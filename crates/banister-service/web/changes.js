@@ -2,6 +2,7 @@
 
 import { h, panel, renderOnce } from "./dom.js";
 import { ago, fullTime } from "./format.js";
+import { budgetsOf } from "./words.js";
 
 const CHANGED_STATUS = { paused: "paused it", running: "resumed it", archived: "archived it" };
 
@@ -33,9 +34,10 @@ function setting(key, value) {
   if (key === "shadow") return value ? "turned shadow mode on" : "turned shadow mode off";
   if (key === "ttl_seconds") return value === null ? "removed the time to live" : `set the time to live to ${value} s`;
   if (key === "budgets") {
-    const all = Object.entries(value || {}).map(([name, b]) => `${name} ${b.amount} per ${b.per}`);
+    const all = budgetsOf(value).map(([name, b]) => `${name} ${b.amount} per ${b.per}`);
     return all.length ? `set the budgets to ${all.join(", ")}` : "removed the budgets";
   }
+  if (key === "on_breach") return `set the reaction to alarms to ${value}`;
   return `set ${key}`;
 }
 

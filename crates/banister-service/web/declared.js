@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { clip, duration, fullTime, level, num, vector } from "./format.js";
 import { contextInWords } from "./context.js";
-import { budgetInWords, limitInWords, promise, rangeInWords } from "./words.js";
+import { budgetInWords, budgetsOf, limitInWords, promise, rangeInWords } from "./words.js";
 
 const sidesOf = (guardrail) =>
   [
@@ -38,7 +38,7 @@ export function declared(experiment) {
     budgets,
     ...rest
   } = experiment;
-  const limits = Object.entries(budgets || {}).map(([name, b]) => `${name}: ${budgetInWords(b)}`);
+  const limits = budgetsOf(budgets).map(([name, b]) => `${name}: ${budgetInWords(b)}`);
   const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
   const agent = Object.entries(experiment.agent || {})
     .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)

@@ -3,6 +3,7 @@
 import { append, button, freshId, h, show } from "./dom.js";
 import { api, download, may } from "./api.js";
 import { attempt, openDialog, toast } from "./dialog.js";
+import { budgetsOf } from "./words.js";
 
 // A number if it is one; else the text itself, so that the service says in its own words what is wrong.
 export function numberOrText(text) {
@@ -81,9 +82,13 @@ function edit(context, experiment) {
   const shadow = checkbox("Shadow: decide and learn, but the caller does what it wants", experiment.shadow);
   const ttl = h("input", { inputmode: "decimal", value: plain(experiment.ttl_seconds), autocomplete: "off" });
   const outcome = outcomeInputs(experiment.guardrails, experiment.default_outcome);
-  const amounts = Object.entries(experiment.budgets || {}).map(([name, b]) => {
+  // Learning again has to be declared: every epoch has its share of δ.
+  const reactions = ["safe", "alert", ...(experiment.agent.on_breach === "relearn" ? ["relearn"] : [])];
+  const reaction = h("select", null, reactions.map((one) => h("option", { value: one }, one)));
+  reaction.value = experiment.on_breach;
+  const amounts = budgetsOf(experiment.budgets).map(([name, b]) => {
     const input = h("input", { inputmode: "decimal", value: plain(b.amount), autocomplete: "off" });
-    return { name, input, node: labelled(`Budget of ${name} per ${b.per}`, input) };
+    return { name, before: b, input, node: labelled(`Budget of ${name} per ${b.per}`, input) };
   });
   openDialog({
     title: "Edit",
@@ -101,6 +106,13 @@ function edit(context, experiment) {
       ),
       h("fieldset", null, h("legend", null, "Default outcome"), outcome.node),
       amounts.map((one) => one.node),
+      experiment.on_breach
+        ? labelled(
+          "Reaction to alarms",
+          reaction,
+          "safe: the safe action alone until somebody acknowledges; alert: nothing but the alarm. Holds for alarms from now on.",
+        )
+        : null,
     ),
     submit: async () => {
       const change = {};
@@ -112,13 +124,15 @@ function edit(context, experiment) {
       if (wanted !== null && JSON.stringify(wanted) !== JSON.stringify(experiment.default_outcome ?? null)) {
         change.default_outcome = wanted;
       }
-      const budgets = Object.fromEntries(amounts.map(({ name, input }) => {
-        const { amount: _amount, per, when_exhausted, pacing } = experiment.budgets[name];
-        return [name, { amount: numberOrText(input.value), per, when_exhausted, pacing }];
-      }));
-      if (amounts.some(({ name }) => budgets[name].amount !== experiment.budgets[name].amount)) {
-        change.budgets = budgets;
+      const isOther = ({ before, input }) => numberOrText(input.value) !== before.amount;
+      if (amounts.some(isOther)) {
+        change.budgets = {};
+        for (const { name, before: { per, when_exhausted, pacing }, input } of amounts) {
+          const budget = { amount: numberOrText(input.value), per, when_exhausted, pacing };
+          change.budgets[name] = name in change.budgets ? [change.budgets[name], budget].flat() : budget;
+        }
       }
+      if (experiment.on_breach && reaction.value !== experiment.on_breach) change.on_breach = reaction.value;
       if (Object.keys(change).length) await api.change(context.name, change);
       toast("Saved.");
       context.refresh();

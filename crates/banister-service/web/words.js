@@ -46,6 +46,7 @@ export const OUTCOME_STATUS = {
   pending: "its outcome was reported, and is learned when its time to live is over",
   complete: "its outcome is known",
   expired: "no outcome came in time",
+  cancelled: "it was never carried out",
 };
 
 export const EVENTS = {
@@ -53,7 +54,7 @@ export const EVENTS = {
   part: "a part of the outcome came",
   outcome: "the outcome was complete, and learned from",
   default: "time ran out: the default outcome was taken",
-  missing: "time ran out, and no outcome had come",
+  missing: "no outcome will come: time ran out, or it was cancelled",
 };
 
 // True where every arm has a range of its own: a list of pairs, or pairs by name.
@@ -83,6 +84,10 @@ export function limitInWords(guardrail) {
 }
 
 // "at most 50 per day, spread over the day; then decisions are refused".
+// A guardrail has one budget, or several with different periods: pairs of its name and each of them.
+export const budgetsOf = (budgets) =>
+  Object.entries(budgets || {}).flatMap(([guardrail, own]) => [own].flat().map((budget) => [guardrail, budget]));
+
 export function budgetInWords(budget) {
   const paced = budget.pacing ? `, spread over the ${budget.per}` : "";
   const then = budget.when_exhausted === "refuse" ? "decisions are refused" : "the safe action is played";

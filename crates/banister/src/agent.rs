@@ -133,6 +133,11 @@ pub trait Agent: Send {
         None
     }
 
+    /// The same, to change the reaction to alarms.
+    fn monitor_mut(&mut self) -> Option<&mut Monitor> {
+        None
+    }
+
     /// Clears the alarms, once a person has seen them.
     fn acknowledge(&mut self) {}
 
@@ -223,7 +228,7 @@ pub trait Agent: Send {
         ))
     }
 
-    /// Stops offering an arm.
+    /// Stops offering an arm; `add_arm` offers it again.
     fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
         Err(Error::invalid(
             "arm",

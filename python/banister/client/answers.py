@@ -181,7 +181,7 @@ class ServiceAudit(ServiceDecision):
     propensity: float | None = None
     #: Of every action in the policy, when it was decided.
     known: tuple[ServiceKnown, ...] = ()
-    #: "open", "partial", "complete" or "expired".
+    #: "open", "partial", "pending", "complete", "expired" or "cancelled".
     status: str = "open"
     #: `reward` and `costs`, as far as they are known.
     outcome: dict[str, Any] | None = None

@@ -17,7 +17,7 @@ from .answers import (
     ServiceDecisionSummary,
     ServiceOutcome,
 )
-from .bodies import UNCHANGED, CostsLike, Declaration, SegmentLike, segment
+from .bodies import UNCHANGED, BudgetLike, CostsLike, Declaration, SegmentLike, segment
 from .calls import ROOT, Calls, has_arm, listed, make_call, path
 from .codec import decode, numbers
 from .log_files import file_from_log, log_from_csv
@@ -57,7 +57,7 @@ class Api(Calls):
             default_outcome: `{"reward": 0, "costs": {name: 0}}`, for those that never come; without it they
                 are counted as missing.
             budgets: `{"spend": {"amount": 50, "per": "day"}}`, most that decisions may cost in sum, by guardrail;
-                also `when_exhausted` ("safe" or "refuse") and `pacing`.
+                also `when_exhausted` ("safe" or "refuse") and `pacing`. A list of them, where their periods differ.
         """
         body = bodies.declaration(name, **declaration)
         return (yield from self._change(name, make_call("POST", ROOT, body, repeatable=False), body))
@@ -96,9 +96,13 @@ class Api(Calls):
         shadow: bool = UNCHANGED,
         ttl_seconds: float | None = UNCHANGED,
         default_outcome: Mapping[str, Any] | None = UNCHANGED,
-        budgets: Mapping[str, Mapping[str, Any]] | None = UNCHANGED,
+        budgets: Mapping[str, BudgetLike] | None = UNCHANGED,
+        on_breach: Literal["safe", "relearn", "alert"] = UNCHANGED,
     ) -> Steps[ServiceExperiment]:
-        """Changes what is given; `ttl_seconds=None` takes the time to live away, `budgets` replaces all budgets."""
+        """Changes what is given; `ttl_seconds=None` takes the time to live away, `budgets` replaces all budgets.
+
+        `on_breach` is the reaction to alarms from now on; "relearn" only where it was declared.
+        """
         fields = {
             "description": description,
             "status": status,
@@ -106,6 +110,7 @@ class Api(Calls):
             "ttl_seconds": ttl_seconds,
             "default_outcome": default_outcome,
             "budgets": budgets,
+            "on_breach": on_breach,
         }
         return (yield from self._patch(name, bodies.change(**fields)))
 
@@ -132,7 +137,10 @@ class Api(Calls):
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
     ) -> Steps[ServiceExperiment]:
-        """Offers one more arm; where ranges are by arm, with its own by signal: "reward", or a guardrail."""
+        """Offers one more arm; where ranges are by arm, with its own by signal: "reward", or a guardrail.
+
+        One that was retired is offered again, with all that is known of it.
+        """
         body: dict[str, Any] = {"name": arm}
         if features is not None:
             body["features"] = numbers(features, "features")
@@ -221,17 +229,21 @@ class Api(Calls):
                 single one.
             taken: in shadow mode, the action that you played.
         """
-        if isinstance(decision, ServiceDecision):
-            if id is not None:
-                raise TypeError(f"`id` is {id!r}: the decision that is given has one already")
-            name, which = decision.experiment, decision
-        elif id is None:
-            raise TypeError("`id` is missing: give a decision, or an experiment and the id")
-        else:
-            name, which = decision, id  # type: ignore[assignment]
-        body = bodies.outcome_report(which, reward=reward, costs=costs, taken=taken)
+        name, which = bodies.decision_of(decision, id)
+        body = bodies.outcome_report(decision if id is None else which, reward=reward, costs=costs, taken=taken)
         known = yield from self._json("POST", f"{path(name)}/outcomes", body)
         return decode(ServiceOutcome, known)
+
+    @request
+    def cancel(self, decision: ServiceDecision | str, id: str | None = None) -> Steps[None]:
+        """Says that a decision was never carried out: it counts as missing, and its budgets get its reservation back.
+
+        Parameters:
+            decision: the decision; or the experiment's name, with the decision's `id`.
+            id: the decision's id, if only the experiment's name is given.
+        """
+        name, which = bodies.decision_of(decision, id)
+        yield from self._json("POST", f"{path(name)}/decisions/{segment(which, 'id')}/cancel")
 
     @request
     def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[ServiceOutcome]]:

@@ -39,6 +39,10 @@ SegmentsLike: TypeAlias = Sequence[str] | Mapping[str, Any]
 """Names of segments; or a dictionary with the `fields` they are made from, and those `known`."""
 
 
+BudgetLike: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""A budget, with `amount` and `per`; or several with different periods."""
+
+
 class Declaration(TypedDict, total=False):
     """The declaration of an experiment, beside its name."""
 
@@ -56,7 +60,7 @@ class Declaration(TypedDict, total=False):
     shadow: bool
     ttl_seconds: float | None
     default_outcome: Mapping[str, Any] | None
-    budgets: Mapping[str, Mapping[str, Any]] | None
+    budgets: Mapping[str, BudgetLike] | None
 
 
 #: Most entries of a batch that the service takes by default, and half of the longest body.
@@ -211,6 +215,17 @@ def located(make: Any, where: str) -> Any:
         return make()
     except (TypeError, ValueError) as error:
         raise type(error)(f"in `{where}`: {error}") from None
+
+
+def decision_of(decision: ServiceDecision | str, id: str | None) -> tuple[str, str]:
+    """Returns the experiment and the id of a decision that is given, or of both."""
+    if isinstance(decision, ServiceDecision):
+        if id is not None:
+            raise TypeError(f"`id` is {id!r}: the decision that is given has one already")
+        return decision.experiment, decision.id
+    if id is None:
+        raise TypeError("`id` is missing: give a decision, or an experiment and the id")
+    return decision, id
 
 
 def outcome_report(

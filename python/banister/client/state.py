@@ -97,8 +97,10 @@ class ServiceExperiment(_Answer):
     alarms: tuple[dict[str, Any], ...] = ()
     #: The assumptions that certificates rest on: dictionaries with `text` and `watched`.
     rests_on: tuple[dict[str, Any], ...] = ()
-    #: Budgets over time, by guardrail.
-    budgets: dict[str, ServiceBudget] = field(default_factory=dict)
+    #: Budgets over time, by guardrail: one, or several with different periods.
+    budgets: dict[str, tuple[ServiceBudget, ...] | ServiceBudget] = field(default_factory=dict)
+    #: Reaction to alarms in force: "safe", "relearn" or "alert"; None where nothing watches the agent.
+    on_breach: str | None = None
     #: Names of segments as declared, or a dictionary with `fields` and `known`; None where there are none.
     segments: Any = None
 

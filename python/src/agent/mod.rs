@@ -556,7 +556,8 @@ impl Agent {
     }
 
     /// Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
-    /// a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number.
+    /// a dictionary by signal, `"reward"` or the name of a guardrail. One that was retired is offered again, with all
+    /// that is known of it. Returns its number.
     #[pyo3(signature = (name, features=None, ranges=None))]
     fn add_arm(
         &self,
@@ -565,16 +566,27 @@ impl Agent {
         features: Option<&Bound<'_, PyAny>>,
         ranges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let is_fixed = |state: &mut State| {
-            (state.context.as_ref()).is_some_and(|context| context.model.is_shared())
-        };
-        if self.with(py, false, is_fixed)? {
+        let name = build::named(name, self.naming, "name")?;
+        let again = self.with(py, true, |state| {
+            let context = state
+                .context
+                .as_mut()
+                .filter(|context| context.model.is_shared())?;
+            let number = context.offer_again(&name);
+            if number.is_some() {
+                state.name_arms();
+            }
+            Some(number.ok_or(()))
+        })?;
+        if let Some(Ok(number)) = again {
+            return Ok(number);
+        }
+        if again.is_some() {
             return Err(PyValueError::new_err(
                 "with `context` the arms are fixed: their number is the dimension; with model=\"per_arm\" they may \
                  come and go",
             ));
         }
-        let name = build::named(name, self.naming, "name")?;
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
             Some(ranges) => declared(to_json(ranges, "ranges")?, "ranges")?,
@@ -588,7 +600,9 @@ impl Agent {
         self.with(py, true, |state| {
             let number = state.agent.add_arm(&name, features.as_deref(), &ranges)?;
             if let Some(context) = &mut state.context {
-                context.arms.push(name);
+                if context.offer_again(&name).is_none() {
+                    context.arms.push(name);
+                }
                 state.name_arms();
             }
             state.refresh_set();

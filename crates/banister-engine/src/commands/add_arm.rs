@@ -1,4 +1,4 @@
-//! Adds an arm to an experiment.
+//! Adds an arm to an experiment, or offers a retired one again.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ impl Command for AddArm {
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<ExperimentView>, Refusal> {
         let experiment = transaction.active(&self.experiment)?;
-        experiment.check_new_arm(&self.arm)?;
+        let arm = experiment.check_new_arm(self.arm)?;
         let key = experiment.key;
-        let json = serde_json::to_string(&self.arm).unwrap_or_default();
+        let json = serde_json::to_string(&arm).unwrap_or_default();
         transaction.write(key, Event::NewArm(json));
         Ok(Reply::experiment(key))
     }

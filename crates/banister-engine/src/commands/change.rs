@@ -1,4 +1,4 @@
-//! Changes an experiment: its description, status, shadow mode, time to live and budgets.
+//! Changes an experiment: its description, status, shadow mode, time to live, budgets and reaction to alarms.
 
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ impl Command for ChangeExperiment {
         experiment.checked.check_ttl(ttl, default)?;
         if let Some(budgets) = &change.budgets {
             experiment.checked.check_budgets(budgets)?;
+        }
+        if let Some(on_breach) = change.on_breach {
+            experiment.check_on_breach(on_breach)?;
         }
         let key = experiment.key;
         let json = serde_json::to_string(&change).unwrap_or_default();

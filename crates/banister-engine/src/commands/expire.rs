@@ -2,7 +2,7 @@
 
 use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeSoFar};
+use crate::events::{DecisionEvent, Event, OutcomeSoFar};
 use crate::refusal::Refusal;
 use crate::store::Key;
 
@@ -47,6 +47,15 @@ impl Command for Expire {
 }
 
 impl Transaction<'_> {
+    /// Event of a decision whose outcome will never come.
+    pub(super) fn missing(&mut self, event: &DecisionEvent) -> Result<Event, Refusal> {
+        Ok(Event::Missing {
+            action: event.action,
+            policy: self.policy_of(event)?.policy.clone(),
+            segment: event.segment.clone(),
+        })
+    }
+
     /// Learns an outcome, filled up with the default one; without a default, an outcome that is not whole
     /// by now is missing.
     fn expire(&mut self, name: &str, record: DecisionRecord) -> Result<(), Refusal> {
@@ -85,11 +94,7 @@ impl Transaction<'_> {
                     outcome,
                 }
             }
-            Ok(None) if !record.event.shadow => Event::Missing {
-                action: record.event.action,
-                policy: self.policy_of(&record.event)?.policy.clone(),
-                segment: record.event.segment.clone(),
-            },
+            Ok(None) if !record.event.shadow => self.missing(&record.event)?,
             _ => Event::Lapsed,
         };
         let settled = OutcomeSoFar {

@@ -6,12 +6,13 @@
 //! `queries`; knows neither the queue nor the writer.
 //!
 //! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
-//! `decision_request.rs`, `report.rs` and `expire.rs` (outcomes), then the changes of experiments:
+//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes), then the changes of experiments:
 //! `create.rs`, `change.rs`, `add_arm.rs`, `retire_arm.rs`, `import.rs`, `acknowledge.rs` and
 //! `record_alarms.rs`.
 
 mod acknowledge;
 mod add_arm;
+mod cancel;
 mod change;
 mod create;
 mod decide;
@@ -25,6 +26,7 @@ mod transaction;
 
 pub use acknowledge::AcknowledgeAlarms;
 pub use add_arm::AddArm;
+pub use cancel::{Cancel, Cancelled};
 pub use change::ChangeExperiment;
 pub use create::CreateExperiment;
 pub use decide::{Decide, Decided};

@@ -111,9 +111,9 @@ impl Command for Report {
         let news = merged != known;
         let mut complete = record.outcome.complete.is_some();
         if news && complete {
-            // Only a lapsed decision is complete without an outcome.
+            // Only a decision that lapsed or is missing is complete without an outcome.
             return Err(Refusal::conflict(format!(
-                "the time to live of the decision `{}` was over before anybody said what was taken",
+                "the decision `{}` is settled without an outcome: it was cancelled, or its time to live was over",
                 report.decision
             )));
         }
@@ -172,7 +172,7 @@ impl Transaction<'_> {
             None => {
                 let so_far = OutcomeSoFar {
                     part: known.clone(),
-                    complete: None,
+                    ..OutcomeSoFar::default()
                 };
                 (so_far, Event::Part(known.clone()))
             }

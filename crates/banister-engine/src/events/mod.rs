@@ -48,8 +48,8 @@ pub enum Event {
     Part(Part),
     /// A complete outcome of an experiment without a time to live.
     Outcome(OutcomeEvent),
-    /// A decision's time is over and it teaches nothing: in shadow mode nobody said what was taken, or the
-    /// agent takes no more outcomes.
+    /// A decision's time is over and it teaches nothing: in shadow mode nobody said what was taken, the agent takes
+    /// no more outcomes, or it was cancelled.
     Lapsed,
     Imported(Import),
     /// A decision's time to live is over, and this is its outcome.
@@ -58,7 +58,7 @@ pub enum Event {
         /// Probability that the decision's policy gave the safe action.
         safe_probability: f64,
     },
-    /// A decision's time to live is over, and its outcome never came.
+    /// A decision's time to live is over, and its outcome never came; or it was cancelled.
     Missing {
         action: u32,
         /// The policy it was drawn from.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Record};
+use super::{Author, Event, Record};
 use crate::refusal::Refusal;
 
 /// A part of an outcome, or what is known of one.
@@ -52,6 +52,8 @@ pub struct OutcomeSoFar {
     pub part: Part,
     /// `Some` once it is complete; true if by default, because the time to live was over.
     pub complete: Option<bool>,
+    /// True if somebody said that the decision was never carried out.
+    pub is_cancelled: bool,
 }
 
 impl From<&OutcomeEvent> for OutcomeSoFar {
@@ -63,6 +65,7 @@ impl From<&OutcomeEvent> for OutcomeSoFar {
                 taken: Some(outcome.action),
             },
             complete: Some(outcome.by_default),
+            is_cancelled: false,
         }
     }
 }
@@ -71,12 +74,17 @@ impl From<&OutcomeEvent> for OutcomeSoFar {
 pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
     let mut so_far = OutcomeSoFar::default();
     for record in reports {
-        match record.event()? {
+        let (author, event) = record.read()?;
+        match event {
             Event::Part(part) => so_far.part = part,
             Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
                 so_far = OutcomeSoFar::from(&outcome);
             }
-            Event::Lapsed | Event::Missing { .. } => so_far.complete = Some(true),
+            Event::Lapsed | Event::Missing { .. } => {
+                so_far.complete = Some(true);
+                // The engine itself settles what is over.
+                so_far.is_cancelled = author.is_some_and(|own| own.name() != Author::ENGINE);
+            }
             _ => {}
         }
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use banister::{ArmRanges, Assumption, Fallback, Guarantee, Guardrail, SignalConfig};
+use banister::{ArmRanges, Assumption, Fallback, Guarantee, Guardrail, OnBreach, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
 use crate::events::shown_id;
+use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
     AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome,
@@ -260,6 +261,8 @@ pub struct ExperimentView {
     pub confidence: f64,
     /// The agent.
     pub agent: AgentConfig,
+    /// Reaction to alarms in force; null where nothing watches the agent.
+    pub on_breach: Option<OnBreach>,
     /// Guarantee of the agent about the guardrails: the default agents are safe in every round.
     pub guarantee: Guarantee,
     /// The assumptions that its certificates rest on, and whether something watches each.
@@ -269,7 +272,7 @@ pub struct ExperimentView {
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
     /// Budgets over time, by guardrail.
-    pub budgets: BTreeMap<String, BudgetView>,
+    pub budgets: BTreeMap<String, OneOrMany<BudgetView>>,
     /// Counts so far.
     pub counts: Counts,
     /// Set while the safe action is forced.
@@ -428,6 +431,7 @@ impl ExperimentView {
             guardrails: declaration.guardrails.clone(),
             confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),
+            on_breach: experiment.on_breach(),
             guarantee: checked.config.guarantee(),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),

@@ -6,6 +6,7 @@ use banister::SegmentCount;
 
 use super::Query;
 use super::experiment::alarm;
+use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{BudgetView, Counts, State};
 
@@ -29,7 +30,7 @@ pub struct ExperimentStats {
     /// Slack of the latest policy by guardrail.
     pub slacks: Vec<(String, f64)>,
     /// Budgets by guardrail.
-    pub budgets: BTreeMap<String, BudgetView>,
+    pub budgets: BTreeMap<String, OneOrMany<BudgetView>>,
     /// True while the safe action is forced.
     pub is_forced: bool,
     /// Alarms that nobody has acknowledged yet.

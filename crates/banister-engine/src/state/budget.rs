@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::ClockSets;
 use super::period::bounds;
 use crate::events::Charge;
+use crate::object::OneOrMany;
 use crate::time::Timestamp;
 
 /// Decisions from which on their rate is known well enough to pace by.
@@ -224,12 +225,17 @@ impl Budgets {
     }
 
     /// Takes up budgets as declared. One whose period stays keeps what was spent; another starts anew.
-    pub(crate) fn declare(&mut self, budgets: &BTreeMap<String, Budget>, guardrails: &[String]) {
+    pub(crate) fn declare(
+        &mut self,
+        budgets: &BTreeMap<String, OneOrMany<Budget>>,
+        guardrails: &[String],
+    ) {
         let mut before = std::mem::take(&mut self.0);
-        for (guardrail, name) in guardrails.iter().enumerate() {
-            let Some(budget) = budgets.get(name) else {
-                continue;
-            };
+        let named = guardrails.iter().enumerate();
+        let each = named.filter_map(|(guardrail, name)| Some((guardrail, budgets.get(name)?)));
+        for (guardrail, budget) in
+            each.flat_map(|(guardrail, own)| own.as_slice().iter().map(move |b| (guardrail, b)))
+        {
             let known = |own: &Account| own.guardrail == guardrail && own.budget.per == budget.per;
             let place = before.iter().position(known);
             let account = place.map_or_else(
@@ -286,14 +292,11 @@ impl Budgets {
         worst: impl Fn(usize) -> i128,
     ) -> Vec<Charge> {
         let mut charges = Vec::new();
-        for account in &mut self.0 {
-            let i = account.guardrail;
-            let (known, cost) = (
-                known.get(i).copied().flatten(),
-                news.get(i).copied().flatten(),
-            );
+        for i in 0..news.len() {
+            let (known, cost) = (known.get(i).copied().flatten(), news[i]);
+            let mut own = self.0.iter_mut().filter(|own| own.guardrail == i);
             if let (None, Some(cost)) = (known, cost)
-                && account.tally_of(decision).is_some()
+                && own.any(|own| own.tally_of(decision).is_some())
             {
                 charges.push(Charge {
                     guardrail: i as u32,
@@ -309,9 +312,9 @@ impl Budgets {
     /// Costs of a decision became known.
     pub(crate) fn charge(&mut self, decision: u64, charges: &[Charge]) {
         for charge in charges {
-            let mut accounts = self.0.iter_mut();
-            let account = accounts.find(|own| own.guardrail == charge.guardrail as usize);
-            if let Some(tally) = account.and_then(|account| account.tally_of(decision)) {
+            let accounts = self.0.iter_mut();
+            let own = accounts.filter(|own| own.guardrail == charge.guardrail as usize);
+            for tally in own.filter_map(|own| own.tally_of(decision)) {
                 tally.reserved = tally.reserved.saturating_sub(charge.reserved);
                 tally.spent = tally.spent.saturating_add(charge.cost);
             }

@@ -212,6 +212,7 @@ impl State {
                 experiment.number = record.number;
                 let sets = &self.clock_sets;
                 experiment.applied_decision(record.time, record.number, &decision, sets)?;
+                self.has_alarms |= experiment.has_unrecorded();
                 self.open.insert(record, author, decision);
             }
             event => {

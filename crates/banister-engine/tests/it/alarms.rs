@@ -2,12 +2,12 @@
 
 use crate::common;
 
-use banister::Fallback;
+use banister::{Fallback, OnBreach};
 use banister_engine::{
     AcknowledgeAlarms, Event, EventKind, Evidence, Import, ImportOutcomes, Record, Snapshot,
     rebuild,
 };
-use common::engine::{Engine, conflict, plain};
+use common::engine::{Engine, conflict, field, plain};
 use common::{Place, both, until};
 use serde_json::json;
 
@@ -16,6 +16,7 @@ both!(
     what_never_comes_is_counted_and_tested,
     a_breach_forces_the_safe_action_until_it_is_acknowledged,
     alert_only_says_so,
+    the_reaction_to_alarms_changes,
     a_cost_beyond_its_range_is_stored_and_raises_an_alarm,
     a_model_that_is_refuted_says_where,
     what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
@@ -192,6 +193,57 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     let acknowledged = |e: &&Event| matches!(e, Event::AlarmsAcknowledged(_));
     assert!(kinds.iter().filter(raised).count() >= 1);
     assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
+}
+
+/// Somebody on call turns the reaction down, and up again; learning again is not to be had later.
+fn the_reaction_to_alarms_changes(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(plain("x")).unwrap();
+    let on_breach = |engine: &Engine| engine.show("x").unwrap().on_breach;
+    assert_eq!(on_breach(&engine), Some(OnBreach::Safe));
+    let relearn = engine.change("x", json!({"on_breach": "relearn"}));
+    assert_eq!(field(relearn), "on_breach");
+    engine.change("x", json!({"on_breach": "alert"})).unwrap();
+    let number = engine.show("x").unwrap().number;
+    let again = engine.change("x", json!({"on_breach": "alert"})).unwrap();
+    assert_eq!(
+        (again.number, again.on_breach),
+        (number, Some(OnBreach::Alert))
+    );
+    let beyond = |engine: &Engine, id: &str| {
+        engine.decide("x", id).unwrap();
+        let said = json!({"reward": 1, "costs": {"errors": 1.6}});
+        let reported = engine.report("x", id, said).unwrap();
+        let decided = engine.decide("x", &format!("after {id}")).unwrap();
+        (reported.alarms[0].forces_safe, decided.published.fallback)
+    };
+    assert_eq!(beyond(&engine, "a"), (false, None));
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    assert_eq!(on_breach(&engine), Some(OnBreach::Alert));
+    engine.change("x", json!({"on_breach": "safe"})).unwrap();
+    let note = AcknowledgeAlarms {
+        experiment: "x".into(),
+        note: String::new(),
+    };
+    engine.execute(note).unwrap();
+    assert_eq!(beyond(&engine, "b"), (true, Some(Fallback::Alarm)));
+    // Where it was declared, it can be left and taken up again.
+    let mut declared = plain("y");
+    declared["agent"] = json!({"kind": "opb", "on_breach": "relearn"});
+    engine.create(declared).unwrap();
+    for reaction in ["safe", "relearn"] {
+        let view = engine.change("y", json!({"on_breach": reaction})).unwrap();
+        assert_eq!(json!(view.on_breach), json!(reaction));
+    }
+    let unwatched = json!({"name": "z", "arms": ["a", "b"], "safe": "a", "guardrails": [], "agent": {"kind": "ucb1"}});
+    engine.create(unwatched).unwrap();
+    assert_eq!(
+        field(engine.change("z", json!({"on_breach": "alert"}))),
+        "on_breach"
+    );
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 /// A price goes up beyond what was declared: no outcome is lost, and nobody goes on as before.

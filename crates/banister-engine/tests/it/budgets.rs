@@ -7,7 +7,7 @@ use banister_engine::{
     BudgetView, Decide, Decided, Import, ImportOutcomes, PublishedPolicy, Refusal, Timestamp,
     period_bounds, rebuild,
 };
-use common::engine::{Caller, Engine, check, field, plain};
+use common::engine::{Caller, Engine, check, conflict, field, plain, unknown};
 use common::{Place, both, until};
 use serde_json::{Value, json};
 
@@ -17,6 +17,8 @@ both!(
     only_the_safe_action_goes_beyond,
     a_cost_is_charged_as_soon_as_it_is_known,
     budgets_change_while_they_run,
+    a_week_and_a_month_are_kept_together,
+    a_decision_that_is_cancelled_costs_nothing,
     a_cost_below_its_range_gives_no_money_back,
     in_shadow_mode_nothing_is_spent,
     the_policy_leans_to_the_safe_action_before_the_money_is_gone,
@@ -58,7 +60,7 @@ fn batch(engine: &Caller, ids: &[&str]) -> Vec<Result<Decided, Refusal>> {
 }
 
 fn shown(engine: &Caller) -> BudgetView {
-    engine.show("x").unwrap().budgets["errors"].clone()
+    engine.show("x").unwrap().budgets["errors"].as_slice()[0].clone()
 }
 
 fn sums(engine: &Caller) -> (f64, f64, f64) {
@@ -112,7 +114,7 @@ fn a_batch_never_reserves_more_than_there_is(place: &Place) {
     engine.decide("x", "c").unwrap();
     assert_eq!(sums(&engine), (0.25, 2.0, 0.75));
     let stats = engine.stats().experiments.remove(0).budgets;
-    assert_eq!(stats["errors"], shown(&engine));
+    assert_eq!(stats["errors"].as_slice(), [shown(&engine)]);
     engine.stop();
     let engine = Engine::start(&place.database);
     assert_eq!(sums(&engine), (0.25, 2.0, 0.75));
@@ -121,6 +123,82 @@ fn a_batch_never_reserves_more_than_there_is(place: &Place) {
     assert_eq!(sums(&engine), (1.25, 1.0, 0.75));
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn a_week_and_a_month_are_kept_together(place: &Place) {
+    let budgets = |week: f64, month: f64| {
+        let one = |amount: f64, per: &str| json!({"amount": amount, "per": per, "when_exhausted": "refuse", "pacing": false});
+        json!([one(week, "week"), one(month, "month")])
+    };
+    let both = |engine: &Caller| {
+        let view = engine.show("x").unwrap();
+        let own = view.budgets["errors"].as_slice().iter();
+        own.map(|b| (b.budget.per, b.spent, b.reserved, b.remaining))
+            .collect::<Vec<_>>()
+    };
+    let refuses =
+        |engine: &Caller| matches!(engine.decide("x", "c"), Err(Refusal::Exhausted { .. }));
+    let engine = Engine::start(&place.database);
+    engine.create(budgeted(budgets(2.0, 100.0))).unwrap();
+    let until = |engine: &Caller| engine.show("x").unwrap().refusing.unwrap().until;
+    let end = |engine: &Caller, n: usize| {
+        engine.show("x").unwrap().budgets["errors"].as_slice()[n].period_end
+    };
+    batch(&engine, &["a", "b"]);
+    assert!(refuses(&engine));
+    assert_eq!(until(&engine), end(&engine, 0));
+    cost(&engine, "a", 0.5);
+    let sums = |week: f64, month: f64| {
+        [
+            (Period::Week, 0.5, 1.0, week - 1.5),
+            (Period::Month, 0.5, 1.0, month - 1.5),
+        ]
+    };
+    assert_eq!(both(&engine), sums(2.0, 100.0));
+    // Both are exhausted, and one has to wait for the later.
+    let change = json!({"budgets": {"errors": budgets(1.0, 2.0)}});
+    engine.change("x", change.clone()).unwrap();
+    let number = engine.show("x").unwrap().number;
+    assert_eq!(engine.change("x", change).unwrap().number, number);
+    assert!(refuses(&engine));
+    assert_eq!(until(&engine), end(&engine, 0).max(end(&engine, 1)));
+    let twice = json!([month(2.0), month(3.0)]);
+    let refused = engine.change("x", json!({"budgets": {"errors": twice}}));
+    assert_eq!(field(refused), "budgets.errors[1].per");
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    assert_eq!(both(&engine)[1], sums(1.0, 2.0)[1]);
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(budgeted(month(2.0))).unwrap();
+    batch(&engine, &["a", "b"]);
+    assert!(is_exhausted(&engine.decide("x", "c")));
+    assert_eq!(engine.cancel("x", "a").unwrap().decision, "a");
+    assert_eq!(sums(&engine), (0.0, 1.0, 1.0));
+    let view = engine.show("x").unwrap();
+    assert_eq!((view.counts.missing, view.counts.outcomes), (1, 0));
+    // Twice is once, and what is cancelled has no outcome.
+    engine.cancel("x", "a").unwrap();
+    assert_eq!(engine.show("x").unwrap().number, view.number);
+    let report = json!({"reward": 1, "costs": {"errors": 1}});
+    assert!(conflict(engine.report("x", "a", report)).contains("cancelled"));
+    cost(&engine, "b", 0.5);
+    assert!(conflict(engine.cancel("x", "b")).contains("carried out"));
+    assert_eq!(unknown(engine.cancel("x", "nobody")), "decision");
+    assert_eq!(sums(&engine), (0.5, 0.0, 1.5));
+    engine.decide("x", "c").unwrap();
+    let digest = engine.digest("x").unwrap();
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    let engine = Engine::start(&place.database);
+    assert_eq!(engine.digest("x").unwrap(), digest);
+    engine.cancel("x", "a").unwrap();
+    engine.cancel("x", "c").unwrap();
+    assert_eq!(sums(&engine), (0.5, 0.0, 1.5));
 }
 
 fn only_the_safe_action_goes_beyond(place: &Place) {

@@ -144,7 +144,23 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     conflict(engine.retire_arm("x", "new"));
     conflict(engine.retire_arm("x", "old"));
     conflict(engine.add_arm("x", late));
+    // It is offered again, under its number and with what is known of it, though not as something else.
+    conflict(engine.add_arm("x", json!({"name": "new", "features": [9.0]})));
+    let pulls = |engine: &Engine| {
+        let arms = engine.live_state("x").arms.into_iter();
+        arms.map(|(arm, _, own)| (arm, own.pulls))
+            .collect::<Vec<_>>()
+    };
+    let before = pulls(&engine);
+    let view = engine.add_arm("x", json!({"name": "new"})).unwrap();
+    assert!(view.arms.iter().all(|arm| arm.offered));
+    assert_eq!(view.arms.len(), 4);
+    assert!(before.iter().all(|own| pulls(&engine).contains(own)));
     conflict(engine.add_arm("x", json!({"name": "new"})));
+    let engine = lasts(place, engine);
+    let played = until_played(&engine, 1);
+    assert!(engine.report("x", &played, outcome()).unwrap().complete);
+    engine.retire_arm("x", "new").unwrap();
     assert_eq!(unknown(engine.retire_arm("x", "nobody")), "arm");
     assert_eq!(unknown(engine.retire_arm("nobody", "new")), "experiment");
     assert_eq!(field(engine.add_arm("x", json!({"name": "a\tb"}))), "name");
@@ -301,6 +317,8 @@ fn contexts_are_brought_by_decisions(place: &Place) {
     let request = json!({"context": [0.5, 0.5]});
     let decided = engine.decide_with("x", request).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 2));
+    let view = engine.add_arm("x", json!({"name": "odd"})).unwrap();
+    assert!(view.arms[2].offered);
     lasts(place, engine);
 }
 

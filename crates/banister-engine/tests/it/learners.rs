@@ -323,7 +323,7 @@ fn decisions_beside_the_writer_keep_the_budget(place: &Place) {
     let refused =
         (answers.iter()).filter(|answer| matches!(answer, Err(Refusal::Exhausted { .. })));
     assert_eq!((made, refused.count()), (5, 15));
-    let budget = engine.show("x").unwrap().budgets["errors"].clone();
+    let budget = engine.show("x").unwrap().budgets["errors"].as_slice()[0].clone();
     assert_eq!((budget.reserved, budget.remaining), (5.0, 0.0));
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());

@@ -28,6 +28,8 @@ pub enum DecisionStatus {
     Complete,
     /// The time to live was over first.
     Expired,
+    /// It was never carried out.
+    Cancelled,
 }
 
 /// Decisions, newest first.
@@ -246,6 +248,7 @@ pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> 
     let part = outcome.part;
     let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
     let status = match outcome.complete {
+        Some(true) if outcome.is_cancelled => DecisionStatus::Cancelled,
         Some(true) => DecisionStatus::Expired,
         Some(false) => DecisionStatus::Complete,
         None if reports.is_empty() => DecisionStatus::Open,

@@ -164,6 +164,7 @@ impl<'a> LogTable<'a> {
                 DecisionStatus::Pending => "pending",
                 DecisionStatus::Complete => "complete",
                 DecisionStatus::Expired => "expired",
+                DecisionStatus::Cancelled => "cancelled",
             }
             .into(),
         );

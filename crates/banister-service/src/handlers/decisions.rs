@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use banister_engine::{Author, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store};
+use banister_engine::{
+    Author, Cancel, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +141,19 @@ pub async fn report(
     let experiment = name.into();
     let reported = app.execute(author, Report { experiment, report }).await?;
     Ok(json(&answer::outcome(&reported)))
+}
+
+pub async fn cancel(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    InPath((name, decision)): InPath<(String, String)>,
+) -> Result<Response, Problem> {
+    let experiment = name.into();
+    let command = Cancel {
+        experiment,
+        decision,
+    };
+    Ok(json(&app.execute(author, command).await?))
 }
 
 pub async fn decide_batch(

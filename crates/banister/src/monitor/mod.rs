@@ -26,6 +26,7 @@ mod saved;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::problem::{CheckedProblem, Scope, Standard};
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
@@ -101,6 +102,9 @@ struct Memory {
     order: Order,
     #[serde(default)]
     missing: Missing,
+    /// Reaction to alarms, where it is another than declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_breach: Option<OnBreach>,
 }
 
 /// Evidence against the model of the features.
@@ -167,7 +171,19 @@ impl Monitor {
 
     /// Reaction to alarms in force.
     pub fn on_breach(&self) -> OnBreach {
-        self.config.on_breach
+        self.saved.on_breach.unwrap_or(self.config.on_breach)
+    }
+
+    /// Changes the reaction to alarms from now on; those there are stay as they were raised. Learning again needs a share
+    /// of δ in every epoch, so it has to be declared; then one may turn to another reaction, and back.
+    pub fn set_on_breach(&mut self, on_breach: OnBreach) -> Result<(), Error> {
+        if on_breach == OnBreach::Relearn && self.config.on_breach != OnBreach::Relearn {
+            let allowed = "learning again needs a share of δ that is kept for it from the start: declare it so in a new \
+                           experiment";
+            return Err(Error::invalid("on_breach", "relearn", allowed));
+        }
+        self.saved.on_breach = Some(on_breach).filter(|&own| own != self.config.on_breach);
+        Ok(())
     }
 
     /// Returns true if a guardrail has a breach detector: not for a sub-Gaussian signal relative to the safe
@@ -315,7 +331,7 @@ impl Monitor {
         room: &'a mut Vec<f64>,
     ) -> (f64, &'a [f64]) {
         for (signal, &value) in std::iter::once(&reward).chain(costs).enumerate() {
-            let on_breach = self.config.on_breach;
+            let on_breach = self.on_breach();
             if let Some(alarm) = Alarm::of_range(problem, on_breach, (arm, signal), value, taken) {
                 let _ = self.raise(alarm);
             }
@@ -451,7 +467,7 @@ impl Monitor {
             outcomes,
             mean,
             evidence,
-            forces_safe: self.config.on_breach == OnBreach::Safe,
+            forces_safe: self.on_breach() == OnBreach::Safe,
             misfit: None,
         })
     }
@@ -514,7 +530,7 @@ impl Monitor {
                 outcomes,
                 mean: refuted.mean,
                 evidence: refuted.evidence,
-                forces_safe: matters && self.config.on_breach != OnBreach::Alert,
+                forces_safe: matters && self.on_breach() != OnBreach::Alert,
                 misfit: None,
             });
         }
@@ -539,7 +555,7 @@ impl Monitor {
             outcomes: pulls,
             mean,
             evidence: 1.0 / self.config.delta,
-            forces_safe: self.config.on_breach == OnBreach::Safe,
+            forces_safe: self.on_breach() == OnBreach::Safe,
             misfit: None,
         })
     }
@@ -550,7 +566,7 @@ impl Monitor {
     pub(crate) fn refute_model(&mut self, found: &Refuted, taken: u64) -> Next {
         let is_known = |alarm: &Alarm| alarm.kind == AlarmKind::ModelRefuted;
         let again = self.saved.alarms.iter().any(is_known);
-        let forces_safe = match self.config.on_breach {
+        let forces_safe = match self.on_breach() {
             OnBreach::Safe => true,
             OnBreach::Relearn => again,
             OnBreach::Alert => false,
@@ -573,7 +589,7 @@ impl Monitor {
     #[cold]
     #[inline(never)]
     fn raise(&mut self, alarm: Alarm) -> Next {
-        let relearns = self.config.on_breach == OnBreach::Relearn
+        let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
         let is_worse = alarm.kind == AlarmKind::ModelRefuted && alarm.forces_safe;

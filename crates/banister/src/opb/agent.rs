@@ -66,6 +66,10 @@ impl Agent for Opb {
         Some(&self.monitor)
     }
 
+    fn monitor_mut(&mut self) -> Option<&mut Monitor> {
+        Some(&mut self.monitor)
+    }
+
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
         self.stale = true;

@@ -190,7 +190,7 @@ impl Opb {
         self.estimates.interval(arm, signal)
     }
 
-    /// Offers one more arm. Its number is returned.
+    /// Offers one more arm, or one again that was retired, with all that is known of it. Its number is returned.
     ///
     /// There may be any number of them, and they weaken nothing: arms share δ in the order of their first
     /// pull. Only the paper's own radii count the arms they were made for.
@@ -200,6 +200,15 @@ impl Opb {
 
     /// The same where ranges are by arm: the new one brings its own.
     pub fn add_arm_with(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
+        let known = self.names.iter().position(|own| own == name);
+        if let Some(arm) = known.filter(|&arm| self.column[arm].is_none()) {
+            ranges.refuse()?;
+            self.arm.push(arm);
+            self.arm.sort_unstable();
+            self.renumber();
+            self.refresh_all();
+            return Ok(arm);
+        }
         check_name(&self.names, name, "arm")?;
         if let Some(kind @ (Intervals::Paper | Intervals::Published)) = self.config().intervals {
             let allowed = format!(

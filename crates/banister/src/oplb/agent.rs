@@ -69,6 +69,10 @@ impl Agent for Oplb {
         Some(&self.monitor)
     }
 
+    fn monitor_mut(&mut self) -> Option<&mut Monitor> {
+        Some(&mut self.monitor)
+    }
+
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
         self.restart_fit();

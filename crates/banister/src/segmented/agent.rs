@@ -86,6 +86,10 @@ impl Agent for Segmented {
         Some(&self.monitor)
     }
 
+    fn monitor_mut(&mut self) -> Option<&mut Monitor> {
+        Some(&mut self.monitor)
+    }
+
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
         self.stale = true;

@@ -214,8 +214,17 @@ impl Segmented {
         Ok(())
     }
 
-    /// Offers one more arm in every segment, with its ranges where they are by arm. Its number is returned.
+    /// Offers one more arm in every segment, with its ranges where they are by arm, or one again that was retired. Its
+    /// number is returned.
     pub fn add_arm(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
+        let known = self.names.iter().position(|own| own == name);
+        if let Some(arm) = known.filter(|arm| !self.arm.contains(arm)) {
+            ranges.refuse()?;
+            self.arm.push(arm);
+            self.arm.sort_unstable();
+            self.rebuild();
+            return Ok(arm);
+        }
         check_name(&self.names, name, "arm")?;
         self.problem.add_arm(ranges)?;
         self.push_arm(name.to_string());

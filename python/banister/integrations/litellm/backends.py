@@ -183,9 +183,11 @@ class ServiceBackend:
             )
         check_same(f"`experiment` is {self.name!r}, whose", known.guardrails, known.reward, wanted)
         for guardrail, budget in (wanted.get("budgets") or {}).items():
-            kept = known.budgets.get(guardrail)
-            if kept is None or any(getattr(kept, key, None) != value for key, value in budget.items()):
-                log.warning("`budget` is %s, and experiment %r keeps its own: %s", budget, self.name, kept)
+            own = known.budgets.get(guardrail, ())
+            kept = own if isinstance(own, tuple) else (own,)
+            same = [all(getattr(one, key, None) == value for key, value in budget.items()) for one in kept]
+            if not any(same):
+                log.warning("`budget` is %s, and experiment %r keeps its own: %s", budget, self.name, own or None)
         self._is_ready = True
 
     def _back_off(self, error: Exception) -> None:

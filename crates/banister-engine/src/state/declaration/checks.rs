@@ -8,6 +8,7 @@ use banister::{
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
+use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use banister::Budget;
 
@@ -122,59 +123,87 @@ impl CheckedDeclaration {
 
 impl CheckedDeclaration {
     /// Checks budgets: what a decision may cost must be bounded by what reports are held against.
-    pub fn check_budgets(&self, budgets: &BTreeMap<String, Budget>) -> Result<(), Refusal> {
+    pub fn check_budgets(
+        &self,
+        budgets: &BTreeMap<String, OneOrMany<Budget>>,
+    ) -> Result<(), Refusal> {
         check_cost_names("budgets", budgets, &self.standard)?;
         for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
-            let Some(budget) = budgets.get(&guardrail.name) else {
+            let Some(own) = budgets.get(&guardrail.name) else {
                 continue;
             };
-            let field = format!("budgets.{}", guardrail.name);
-            let refuse = |allowed: &str| Err(Refusal::invalid(&field, "given", allowed));
-            let declared = &self.standard.declared.guardrails[i];
-            if declared.at_least.is_some() {
-                return refuse("a budget is for costs: the guardrail needs `at_most`");
-            }
-            if declared.sub_gaussian.is_some() {
-                return refuse(
-                    "with `sub_gaussian` nothing bounds the cost of a decision: declare a `range` \
-                     that no observation leaves",
-                );
-            }
-            if declared.cap.is_some() {
-                return refuse(
-                    "with `cap` a decision may cost more than counts, so that nothing bounds it: \
-                     declare a `range` that no observation leaves",
-                );
-            }
-            for own in self.standard.own_signals(i + 1) {
-                if !(own.lo >= 0.0 && own.hi <= LARGEST_AMOUNT) {
-                    let allowed = format!(
-                        "a budget needs a signal within 0 and {LARGEST_AMOUNT:e}, and this one's range \
-                         is [{}, {}]",
-                        own.lo, own.hi
-                    );
-                    return refuse(&allowed);
+            for (n, (field, budget)) in fields_of(&guardrail.name, own).enumerate() {
+                let before = &own.as_slice()[..n];
+                if before.iter().any(|other| other.per == budget.per) {
+                    let allowed = "several budgets of a guardrail differ in their periods";
+                    let per = budget.per.name();
+                    return Err(Refusal::invalid(format!("{field}.per"), per, allowed));
                 }
-            }
-            if !(budget.amount > 0.0 && budget.amount <= LARGEST_AMOUNT) {
-                let allowed = format!("must be above 0, and at most {LARGEST_AMOUNT:e}");
-                let field = format!("{field}.amount");
-                return Err(Refusal::invalid(field, budget.amount, allowed));
-            }
-            if budget.pacing && guardrail.factor != 0.0 {
-                let allowed = "a relative guardrail has no threshold to lower: write false, or declare \
-                               its `safe_cost`";
-                return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
-            }
-            let by_segment = declared.safe_cost.is_none() && guardrail.scope == Scope::Overall;
-            if budget.pacing && by_segment && self.has_segments() {
-                let allowed = "the safe arm may cost more in one segment than in another, so that nobody knows \
-                               how much of it keeps the pace: write false, or declare its `safe_cost`";
-                return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
+                self.check_budget(i, &field, budget)?;
             }
         }
         Ok(())
     }
+
+    fn check_budget(&self, i: usize, field: &str, budget: &Budget) -> Result<(), Refusal> {
+        let guardrail = &self.standard.guardrails[i];
+        let refuse = |allowed: &str| Err(Refusal::invalid(field, "given", allowed));
+        let declared = &self.standard.declared.guardrails[i];
+        if declared.at_least.is_some() {
+            return refuse("a budget is for costs: the guardrail needs `at_most`");
+        }
+        if declared.sub_gaussian.is_some() {
+            return refuse(
+                "with `sub_gaussian` nothing bounds the cost of a decision: declare a `range` \
+                 that no observation leaves",
+            );
+        }
+        if declared.cap.is_some() {
+            return refuse(
+                "with `cap` a decision may cost more than counts, so that nothing bounds it: \
+                 declare a `range` that no observation leaves",
+            );
+        }
+        for own in self.standard.own_signals(i + 1) {
+            if !(own.lo >= 0.0 && own.hi <= LARGEST_AMOUNT) {
+                let allowed = format!(
+                    "a budget needs a signal within 0 and {LARGEST_AMOUNT:e}, and this one's range \
+                     is [{}, {}]",
+                    own.lo, own.hi
+                );
+                return refuse(&allowed);
+            }
+        }
+        if !(budget.amount > 0.0 && budget.amount <= LARGEST_AMOUNT) {
+            let allowed = format!("must be above 0, and at most {LARGEST_AMOUNT:e}");
+            let field = format!("{field}.amount");
+            return Err(Refusal::invalid(field, budget.amount, allowed));
+        }
+        if budget.pacing && guardrail.factor != 0.0 {
+            let allowed = "a relative guardrail has no threshold to lower: write false, or declare \
+                           its `safe_cost`";
+            return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
+        }
+        let by_segment = declared.safe_cost.is_none() && guardrail.scope == Scope::Overall;
+        if budget.pacing && by_segment && self.has_segments() {
+            let allowed = "the safe arm may cost more in one segment than in another, so that nobody knows \
+                           how much of it keeps the pace: write false, or declare its `safe_cost`";
+            return Err(Refusal::invalid(format!("{field}.pacing"), true, allowed));
+        }
+        Ok(())
+    }
+}
+
+/// Budgets of a guardrail, each with its field.
+fn fields_of<'a>(
+    guardrail: &str,
+    own: &'a OneOrMany<Budget>,
+) -> impl Iterator<Item = (String, &'a Budget)> {
+    let field = move |n: usize| match own {
+        OneOrMany::One(_) => format!("budgets.{guardrail}"),
+        OneOrMany::Many(_) => format!("budgets.{guardrail}[{n}]"),
+    };
+    (own.as_slice().iter().enumerate()).map(move |(n, budget)| (field(n), budget))
 }
 
 impl CheckedDeclaration {
@@ -182,19 +211,20 @@ impl CheckedDeclaration {
     /// amount may be lowered as far as one likes, to stop spending.
     pub(super) fn check_budgets_pay(&self) -> Result<(), Refusal> {
         for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
-            let Some(budget) = self.declaration.budgets.get(&guardrail.name) else {
+            let Some(own) = self.declaration.budgets.get(&guardrail.name) else {
                 continue;
             };
             let others =
                 (0..self.arms.len().max(1)).filter(|arm| self.arms.is_empty() || *arm != self.safe);
             let worst = others.map(|arm| self.standard.own_signal(arm, i + 1).hi);
             let cheapest = worst.fold(f64::INFINITY, f64::min);
-            if cheapest.is_finite() && budget.amount < cheapest {
-                let field = format!("budgets.{}.amount", guardrail.name);
+            let scarce = fields_of(&guardrail.name, own).find(|(_, own)| own.amount < cheapest);
+            if let Some((field, budget)) = scarce.filter(|_| cheapest.is_finite()) {
                 let allowed = format!(
                     "it never covers any action but the safe one: of the others, one costs up to {cheapest} \
                      at least, the upper end of its range; raise the amount, or declare tighter ranges"
                 );
+                let field = format!("{field}.amount");
                 return Err(Refusal::invalid(field, budget.amount, allowed));
             }
         }

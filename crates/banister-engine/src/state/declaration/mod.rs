@@ -17,7 +17,7 @@ use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::object;
+use crate::object::{self, OneOrMany};
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
 use banister::Budget;
@@ -101,13 +101,14 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub default_outcome: Option<DefaultOutcome>,
-    /// Budgets over time, by guardrail: most that the decisions of a period may cost in sum.
+    /// Budgets over time, by guardrail: most that the decisions of a period may cost in sum. Several on one guardrail
+    /// differ in their periods.
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "object::objects"
+        deserialize_with = "object::nullable_map"
     )]
-    pub budgets: BTreeMap<String, Budget>,
+    pub budgets: BTreeMap<String, OneOrMany<Budget>>,
 }
 
 /// An arm as declared.
@@ -217,7 +218,7 @@ impl Declaration {
         let mut own = self.clone();
         for (i, guardrail) in own.guardrails.iter_mut().enumerate() {
             if let Some(budget) = guardrail.budget.take() {
-                let before = own.budgets.insert(guardrail.name.clone(), budget);
+                let before = (own.budgets).insert(guardrail.name.clone(), OneOrMany::One(budget));
                 if before.is_some() {
                     let field = format!("guardrails[{i}].budget");
                     let allowed = "it is in `budgets` too: give it once";

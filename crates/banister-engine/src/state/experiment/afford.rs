@@ -12,6 +12,7 @@ use banister::{CheckedProblem, Fallback, WhenExhausted};
 
 use super::{Experiment, ExperimentStatus};
 use crate::events::{DecisionEvent, PublishedPolicy};
+use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::budget::{Account, BudgetView, Budgets, worst_case};
 use crate::state::clock::ClockSets;
@@ -50,13 +51,16 @@ impl Experiment {
         time: Timestamp,
     ) -> Option<(&'a Account, i128)> {
         let safe = self.checked.safe as u32;
-        let mut refusing = (budgets.0.iter())
+        let refusing = (budgets.0.iter())
             .filter(|account| account.budget.when_exhausted == WhenExhausted::Refuse)
             .map(|account| {
                 let worst = worst_case(&self.checked.standard, safe, account.guardrail);
                 (account, worst)
             });
-        refusing.find(|(account, worst)| *worst > account.remaining(sets, time))
+        // Of several the one that refuses for the longest time.
+        refusing
+            .filter(|(account, worst)| *worst > account.remaining(sets, time))
+            .max_by_key(|(account, _)| account.view(sets, time, None).period_end)
     }
 
     /// Refuses a decision if a budget says so once it does not even cover the safe action.
@@ -119,8 +123,9 @@ impl Experiment {
         &self,
         sets: &ClockSets,
         now: Timestamp,
-    ) -> BTreeMap<String, BudgetView> {
-        let views = self.budgets.0.iter().map(|account| {
+    ) -> BTreeMap<String, OneOrMany<BudgetView>> {
+        let mut views = BTreeMap::new();
+        for account in &self.budgets.0 {
             let i = account.guardrail;
             let declared = self.checked.standard.guardrails[i].threshold;
             let mut last = self.latest.iter().map(|own| &own.published.guardrails[i]);
@@ -128,9 +133,14 @@ impl Experiment {
             // With more money since then it binds no more.
             let binds = |pace: &f64| is_lowered && *pace < declared;
             let view = account.view(sets, now, account.pace(sets, now).filter(binds));
-            (self.facts.guardrails[i].clone(), view)
-        });
-        views.collect()
+            let name = &self.facts.guardrails[i];
+            let own = match views.remove(name) {
+                None => OneOrMany::One(view),
+                Some(before) => OneOrMany::and(before, view),
+            };
+            views.insert(name.clone(), own);
+        }
+        views
     }
 
     /// The policy as far as budgets can pay for it.
@@ -189,7 +199,7 @@ fn paced(
     base: &PublishedPolicy,
     problem: &CheckedProblem,
 ) -> (f64, Vec<(usize, f64)>) {
-    let (mut share, mut paces): (f64, _) = (1.0, Vec::new());
+    let (mut share, mut paces): (f64, Vec<(usize, f64)>) = (1.0, Vec::new());
     for account in &budgets.0 {
         let Some(pace) = account.pace(sets, time) else {
             continue;
@@ -201,7 +211,11 @@ fn paced(
         );
         if cost > pace && cost > safe {
             share = share.min(((pace - safe) / (cost - safe)).max(0.0));
-            paces.push((i, pace));
+            // Of several budgets on a guardrail the slowest pace holds.
+            match paces.iter_mut().find(|(own, _)| *own == i) {
+                Some((_, slowest)) => *slowest = pace.min(*slowest),
+                None => paces.push((i, pace)),
+            }
         }
     }
     (share, paces)

@@ -128,7 +128,7 @@ impl Experiment {
         signal: usize,
         value: f64,
     ) -> Option<AlarmRaised> {
-        let on_breach = self.learner.declared().monitor()?.on_breach();
+        let on_breach = self.on_breach()?;
         let arm = played.map(|arm| arm as usize);
         let problem = &self.checked.standard;
         let alarm = Alarm::of_range(problem, on_breach, (arm, signal), value, 0)?;
@@ -170,8 +170,12 @@ impl Experiment {
     /// Returns true if outcomes that are missing not at random force the safe action: learning again would not
     /// mend them, so only `alert` goes on.
     fn missing_forces_safe(&self) -> bool {
-        let monitor = self.learner.declared().monitor();
-        monitor.is_some_and(|monitor| monitor.on_breach() != OnBreach::Alert)
+        self.on_breach().is_some_and(|own| own != OnBreach::Alert)
+    }
+
+    /// Reaction to alarms in force, of an agent that is watched.
+    pub(crate) fn on_breach(&self) -> Option<OnBreach> {
+        Some(self.learner.declared().monitor()?.on_breach())
     }
 
     /// Returns true while outcomes that are missing not at random force the safe action.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use banister::Fallback;
+use banister::{Budget, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Alarm, Experiment, ExperimentStatus};
+use crate::object::OneOrMany;
 use crate::state::declaration::DefaultOutcome;
+use crate::state::learner::Op;
 use crate::time::Timestamp;
-use banister::Budget;
 
 /// A change of an experiment; what is absent stays.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +47,11 @@ pub struct Change {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "given_budgets"
     )]
-    #[schemars(with = "Option<BTreeMap<String, Budget>>")]
-    pub budgets: Option<BTreeMap<String, Budget>>,
+    #[schemars(with = "Option<BTreeMap<String, OneOrMany<Budget>>>")]
+    pub budgets: Option<BTreeMap<String, OneOrMany<Budget>>>,
+    /// Reaction to alarms from now on; `relearn` only where it was declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_breach: Option<OnBreach>,
 }
 
 /// Tells null from absent.
@@ -65,12 +69,15 @@ fn given_object<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
 
 fn given_budgets<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
-) -> Result<Option<BTreeMap<String, Budget>>, D::Error> {
-    crate::object::objects(deserializer).map(Some)
+) -> Result<Option<BTreeMap<String, OneOrMany<Budget>>>, D::Error> {
+    crate::object::nullable_map(deserializer).map(Some)
 }
 
 impl Experiment {
-    pub(super) fn change(&mut self, change: Change, time: Timestamp) {
+    pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
+        if let Some(on_breach) = change.on_breach {
+            self.learner.apply(Op::OnBreach(on_breach))?;
+        }
         let declaration = &mut self.checked.declaration;
         if let Some(description) = change.description {
             declaration.description = description;
@@ -103,6 +110,7 @@ impl Experiment {
                 _ => {}
             }
         }
+        self.reframe()
     }
 
     /// Returns true if a change would change nothing.
@@ -121,5 +129,6 @@ impl Experiment {
                 .is_none_or(|ttl| ttl == declaration.ttl_seconds)
             && same(&declaration.default_outcome, &change.default_outcome)
             && (change.budgets.as_ref()).is_none_or(|budgets| *budgets == declaration.budgets)
+            && (change.on_breach).is_none_or(|own| self.on_breach() == Some(own))
     }
 }

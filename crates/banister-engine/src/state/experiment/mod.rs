@@ -46,7 +46,7 @@ pub struct Counts {
     pub decisions: u64,
     /// Outcomes that were learned from, defaults among them.
     pub outcomes: u64,
-    /// Decisions whose time to live was over before their outcome was complete.
+    /// Decisions whose time to live was over before their outcome was complete, or that were cancelled.
     pub expired: u64,
     /// Those of them that have no outcome at all, not even a default one.
     #[serde(default)]
@@ -193,8 +193,7 @@ impl Experiment {
                 if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
                     self.shadow_switches.push(record.number);
                 }
-                self.change(change, record.time);
-                self.reframe()?;
+                self.change(change, record.time)?;
             }
             Event::ArmAdded { name, features } => self.add(NamedArm {
                 name,
@@ -235,8 +234,10 @@ impl Experiment {
                 self.counts.missing += 1;
                 self.missing.never_came(action as usize, &policy);
                 if let (Some(segment), Some(number)) = (segment, record.decision) {
+                    // With a time to live its outcome was to come in order, and nothing waits for it.
+                    let waits = self.checked.declaration.ttl_seconds.is_none();
                     self.learner.apply(Op::GivenUp {
-                        action,
+                        action: (!waits).then_some(action),
                         number,
                         segment,
                     })?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::Agent;
+use banister::{Agent, ArmRanges, OnBreach};
 use banister_rivals::AgentConfig;
 
 use super::{Arm, Experiment};
@@ -10,7 +10,7 @@ use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 use crate::state::facts::facts;
-use crate::state::learner::{Detached, Op};
+use crate::state::learner::{Detached, Op, set_on_breach};
 
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
@@ -92,13 +92,43 @@ impl Experiment {
                 twin.retire_arm(own).map_err(|e| e.to_string())?;
             }
         }
+        if let Some(on_breach) = self.on_breach() {
+            set_on_breach(&mut *twin, on_breach).map_err(|e| e.to_string())?;
+        }
         let name = &checked.declaration.name;
         self.learner.detach(twin, name, detached);
         Ok(())
     }
 
-    /// Checks that an arm can be added.
-    pub(crate) fn check_new_arm(&self, arm: &NamedArm) -> Result<(), Refusal> {
+    /// Checks that an arm can be added, or offered again: one that was retired keeps its features and ranges.
+    pub(crate) fn check_new_arm(&self, arm: NamedArm) -> Result<NamedArm, Refusal> {
+        let Some(known) = self.arms.iter().find(|other| other.name == arm.name) else {
+            self.check_unknown_arm(&arm)?;
+            return Ok(arm);
+        };
+        let is_other = (arm.features.is_some() && arm.features != known.features)
+            || !(arm.ranges.is_empty() || arm.ranges == known.ranges);
+        if known.offered || is_other {
+            let other = if known.offered {
+                ""
+            } else {
+                ", retired, with other features or ranges"
+            };
+            let reason = format!("there is an arm called `{}` already{other}", arm.name);
+            return Err(Refusal::conflict(reason));
+        }
+        let again = NamedArm {
+            features: known.features.clone(),
+            ranges: ArmRanges::default(),
+            ..arm
+        };
+        if self.checked.names_arms() {
+            self.try_on_a_copy(|agent| add_arm(agent, &again))?;
+        }
+        Ok(again)
+    }
+
+    fn check_unknown_arm(&self, arm: &NamedArm) -> Result<(), Refusal> {
         if !self.checked.names_arms() {
             let allowed = match self.checked.kind {
                 Kind::Context(_) => {
@@ -110,18 +140,10 @@ impl Experiment {
             return Err(Refusal::invalid("name", &arm.name, allowed));
         }
         check_label("name", &arm.name)?;
-        if self.arms.iter().any(|other| other.name == arm.name) {
-            let reason = format!("there is, or was, an arm called `{}` already", arm.name);
-            return Err(Refusal::conflict(reason));
-        }
         for (name, range) in &arm.ranges.0 {
             check_range(format!("ranges.{name}"), *range)?;
         }
-        self.try_on_a_copy(|agent| {
-            agent
-                .add_arm(&arm.name, arm.features.as_deref(), &arm.ranges)
-                .map(|_| ())
-        })?;
+        self.try_on_a_copy(|agent| add_arm(agent, arm))?;
         let mut checked = self.checked.clone();
         (checked.standard.add_arm(&arm.ranges)).map_err(|e| Refusal::of(e, str::to_string))?;
         let declaration = &checked.declaration;
@@ -134,6 +156,13 @@ impl Experiment {
 
     /// Takes up an arm that was checked.
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
+        if let Some(known) = self.arms.iter_mut().find(|other| other.name == arm.name) {
+            known.offered = true;
+            if self.checked.names_arms() {
+                self.learner.apply(Op::AddArm(arm))?;
+            }
+            return self.reframe();
+        }
         (self.checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
             name: arm.name.clone(),
@@ -157,7 +186,12 @@ impl Experiment {
         self.try_on_a_copy(|agent| agent.retire_arm(own))
     }
 
-    /// Tries a change of the arms on a copy of the agent: an event must not fail once it is written.
+    /// Checks that the reaction to alarms can be changed.
+    pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Refusal> {
+        self.try_on_a_copy(|agent| set_on_breach(agent, on_breach))
+    }
+
+    /// Tries a change on a copy of the agent: an event must not fail once it is written.
     fn try_on_a_copy(
         &self,
         change: impl FnOnce(&mut dyn Agent) -> Result<(), banister::Error>,
@@ -171,4 +205,9 @@ impl Experiment {
             })
         })
     }
+}
+
+fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), banister::Error> {
+    let added = agent.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges);
+    added.map(|_| ())
 }

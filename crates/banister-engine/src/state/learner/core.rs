@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::{Agent, ArmEstimate, Fallback, Model, Origin, Outcomes, Played};
+use banister::{Agent, ArmEstimate, Error, Fallback, Model, OnBreach, Origin, Outcomes, Played};
 
 use super::frame::{ExperimentStatus, Frame};
 use crate::events::{Candidate, Import, OutcomeEvent, PublishedPolicy};
@@ -24,9 +24,9 @@ pub(crate) enum Op {
         safe_probability: Option<f64>,
         segment: Option<Arc<str>>,
     },
-    /// The outcome of a decision in a segment will never come.
+    /// The outcome of a decision in a segment will never come. Its action, where nothing waits for it.
     GivenUp {
-        action: u32,
+        action: Option<u32>,
         number: u64,
         segment: Arc<str>,
     },
@@ -35,6 +35,8 @@ pub(crate) enum Op {
     AddArm(NamedArm),
     /// By its name.
     RetireArm(String),
+    /// Reaction to alarms from now on.
+    OnBreach(OnBreach),
     /// An event records an alarm of the agent.
     AlarmRecorded,
     Acknowledge,
@@ -59,6 +61,14 @@ fn retire_arm(agent: &mut dyn Agent, name: &str) -> Result<(), String> {
     let own = agent.names().iter().position(|own| own == name);
     let own = own.ok_or("the agent does not know the arm")?;
     agent.retire_arm(own).map_err(|e| e.to_string())
+}
+
+/// Changes the reaction to alarms, of an agent that is watched.
+pub(crate) fn set_on_breach(agent: &mut dyn Agent, on_breach: OnBreach) -> Result<(), Error> {
+    let allowed = "nothing watches this agent, so that there are no alarms";
+    let monitor = agent.monitor_mut();
+    let monitor = monitor.ok_or_else(|| Error::invalid("on_breach", "given", allowed))?;
+    monitor.set_on_breach(on_breach)
 }
 
 /// An alarm with the names of its arm and of its segment, where it is about one.
@@ -121,6 +131,9 @@ impl Core {
         match op {
             Op::AddArm(arm) => add_arm(&mut *self.agent, arm),
             Op::RetireArm(name) => retire_arm(&mut *self.agent, name),
+            Op::OnBreach(on_breach) => {
+                set_on_breach(&mut *self.agent, *on_breach).map_err(|e| e.to_string())
+            }
             _ => Ok(()),
         }
     }
@@ -160,7 +173,7 @@ impl Core {
                 segment,
             } => {
                 agent.enter(&segment).map_err(|e| e.to_string())?;
-                agent.gave_up(number, Some(action as usize));
+                agent.gave_up(number, action.map(|action| action as usize));
             }
             Op::Met(segment, action) => {
                 agent.enter(&segment).map_err(|e| e.to_string())?;
@@ -169,6 +182,9 @@ impl Core {
             }
             Op::AddArm(arm) => add_arm(agent, &arm)?,
             Op::RetireArm(name) => retire_arm(agent, &name)?,
+            Op::OnBreach(on_breach) => {
+                set_on_breach(agent, on_breach).map_err(|e| e.to_string())?;
+            }
             Op::AlarmRecorded => self.recorded += 1,
             Op::Acknowledge => {
                 agent.acknowledge();

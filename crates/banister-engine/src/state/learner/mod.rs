@@ -22,7 +22,9 @@ use std::sync::Arc;
 
 use banister::Agent;
 
-pub(crate) use self::core::{Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView};
+pub(crate) use self::core::{
+    Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView, set_on_breach,
+};
 pub(crate) use actor::Actor;
 pub(crate) use detached::Detached;
 pub(crate) use frame::Frame;

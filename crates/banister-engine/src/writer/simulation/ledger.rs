@@ -326,7 +326,11 @@ impl Log {
                 let taken = self.names.values().any(|name| *name == declaration.name);
                 check!(!taken, "`{}` was created before", declaration.name);
                 self.ttls.insert(key, declaration.ttl_seconds);
-                if let Some(budget) = declaration.budgets.get("errors") {
+                if let Some(budget) = declaration
+                    .budgets
+                    .get("errors")
+                    .and_then(|own| own.as_slice().first())
+                {
                     self.purses.insert(key, Purse::new(budget));
                 }
                 self.names.insert(key, declaration.name);
@@ -336,7 +340,9 @@ impl Log {
                 if let Some(ttl) = change.ttl_seconds {
                     self.ttls.insert(key, ttl);
                 }
-                if let Some(budget) = change.budgets.as_ref().and_then(|b| b.get("errors")) {
+                if let Some(budget) =
+                    (change.budgets.as_ref()).and_then(|b| b.get("errors")?.as_slice().first())
+                {
                     let purse = self.purses.get_mut(&key).ok_or("has no budget to change")?;
                     purse.change(budget);
                 }

@@ -4,10 +4,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use banister_engine::{
-    AddArm, ChangeExperiment, Command, CreateExperiment, Database, Decide, Decided, ExperimentView,
-    LiveState, Monitor, Options, OutcomeReport, Query, ReadDigest, ReadExperiment, ReadState,
-    ReadStats, Refusal, Reply, Report, Reported, RetireArm, Stats, Transaction, Writer,
-    WriterHandle,
+    AddArm, Cancel, Cancelled, ChangeExperiment, Command, CreateExperiment, Database, Decide,
+    Decided, ExperimentView, LiveState, Monitor, Options, OutcomeReport, Query, ReadDigest,
+    ReadExperiment, ReadState, ReadStats, Refusal, Reply, Report, Reported, RetireArm, Stats,
+    Transaction, Writer, WriterHandle,
 };
 use serde_json::{Value, json};
 
@@ -151,6 +151,15 @@ impl Caller {
         report.decision = id.into();
         let experiment = name.into();
         self.execute(Report { experiment, report })
+    }
+
+    /// Says that a decision was never carried out.
+    pub fn cancel(&self, name: &str, id: &str) -> Result<Cancelled, Refusal> {
+        let (experiment, decision) = (name.into(), id.into());
+        self.execute(Cancel {
+            experiment,
+            decision,
+        })
     }
 
     pub fn live_state(&self, name: &str) -> LiveState {

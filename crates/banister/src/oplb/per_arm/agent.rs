@@ -72,6 +72,10 @@ impl Agent for OplbPerArm {
         Some(&self.monitor)
     }
 
+    fn monitor_mut(&mut self) -> Option<&mut Monitor> {
+        Some(&mut self.monitor)
+    }
+
     fn acknowledge(&mut self) {
         self.monitor.acknowledge();
         self.arms.iter_mut().for_each(ArmSets::clear_fit);

@@ -12,8 +12,15 @@ impl OplbPerArm {
         &self.names
     }
 
-    /// Adds an arm, of which nothing is known in any context. Its number is returned.
+    /// Adds an arm, of which nothing is known in any context, or offers one again that was retired. Its number is
+    /// returned.
     pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
+        let known = self.names.iter().position(|own| own == name);
+        if let Some(arm) = known.filter(|&arm| !self.arms[arm].offered) {
+            self.arms[arm].offered = true;
+            self.place_arms();
+            return Ok(arm);
+        }
         check_name(&self.names, name, "arm")?;
         self.push_arm(name.to_string());
         self.place_arms();

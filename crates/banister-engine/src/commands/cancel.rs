@@ -1,0 +1,84 @@
+//! Cancels a decision that was never carried out: its outcome is missing, and it costs nothing.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::transaction::DecisionRecord;
+use super::{Command, Reply, Transaction};
+use crate::events::{Event, OutcomeSoFar, shown_id};
+use crate::refusal::Refusal;
+use crate::store::Key;
+
+/// Cancels a decision. Twice is once.
+#[derive(Debug)]
+pub struct Cancel {
+    pub experiment: Arc<str>,
+    pub decision: String,
+}
+
+/// A decision that was cancelled.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Cancelled {
+    /// Id of the decision.
+    pub decision: String,
+}
+
+impl Command for Cancel {
+    type Answer = Cancelled;
+    const SHARES_COMMIT: bool = true;
+
+    fn prepare(&self, transaction: &mut Transaction) {
+        transaction.want(&self.experiment, &self.decision);
+    }
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Cancelled>, Refusal> {
+        let key = transaction.active(&self.experiment)?.key;
+        let record = (transaction.decision(key, &Key::parse(&self.decision)))
+            .ok_or_else(|| Refusal::unknown("decision", &self.decision))?;
+        transaction.check_owner(&record)?;
+        let known = &record.outcome.part;
+        if known.reward.is_some() || known.costs.iter().any(Option::is_some) {
+            return Err(Refusal::conflict(format!(
+                "the decision `{}` has an outcome, or a part of one: it was carried out",
+                self.decision
+            )));
+        }
+        if !record.outcome.is_cancelled {
+            transaction.cancel(&self.experiment, &record)?;
+        }
+        Ok(Reply::Ready(Cancelled {
+            decision: shown_id(record.id.as_deref(), record.number),
+        }))
+    }
+}
+
+impl Transaction<'_> {
+    fn cancel(&mut self, name: &str, record: &DecisionRecord) -> Result<(), Refusal> {
+        let experiment = self.state.experiment(name)?;
+        let (key, guardrails) = (experiment.key, experiment.facts.guardrails.len());
+        let ttl = experiment.checked.declaration.ttl_seconds;
+        let is_over = ttl.is_some_and(|ttl| self.is_over(record, ttl));
+        if record.outcome.complete.is_some() || is_over {
+            return Err(Refusal::conflict(format!(
+                "the time to live of the decision `{}` is over: its outcome is settled",
+                shown_id(record.id.as_deref(), record.number)
+            )));
+        }
+        let event = if record.event.shadow {
+            Event::Lapsed
+        } else {
+            self.missing(&record.event)?
+        };
+        let settled = OutcomeSoFar {
+            complete: Some(true),
+            is_cancelled: true,
+            ..OutcomeSoFar::default()
+        };
+        self.reported.insert(record.number, settled);
+        self.write_report(key, record.number, event);
+        self.charge(key, record, &vec![Some(0.0); guardrails]);
+        Ok(())
+    }
+}
