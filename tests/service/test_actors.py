@@ -78,7 +78,10 @@ def test_a_decision_is_cancelled_by_whoever_made_it(tokens):
         assert server.post(where, token=by["shop"]).ok(200) == {"decision": "order-1"}
     audit = server.get(f"{PATH}/decisions/order-1", token=by["viewer"]).ok(200)
     assert audit["status"] == "cancelled"
-    assert [(event["kind"], event["author"]) for event in audit["events"]] == [("decision", "shop"), ("missing", "shop")]
+    assert [(event["kind"], event["author"]) for event in audit["events"]] == [
+        ("decision", "shop"),
+        ("missing", "shop"),
+    ]
     server.post(f"{PATH}/outcomes", {"decision": "order-1", **WHOLE}, token=by["shop"]).problem(409)
     server.post(f"{PATH}/decisions", {"id": "order-2"}, token=by["shop"]).ok(200)
     server.post(f"{PATH}/decisions/order-2/cancel", token=by["ann"]).ok(200)

@@ -188,6 +188,24 @@ fn a_retired_arm_is_never_played_but_its_outcomes_still_count() {
         twice.contains("arm 3") && twice.contains("already"),
         "{twice}"
     );
+    // Offered again it has its number and all that is known of it: as if it had never gone.
+    let mut always = Opb::restore(&agent.save()).expect("a snapshot");
+    let known = agent.interval(3, 1);
+    assert_eq!(agent.add_arm("arm 3").expect("retired"), 3);
+    assert_eq!(
+        (agent.pulls()[3], agent.interval(3, 1)),
+        (pulls + 20, known)
+    );
+    assert!(agent.is_offered(3) && agent.add_arm("arm 3").is_err());
+    always.add_arm("arm 3").expect("retired, in a snapshot too");
+    for _ in 0..50 {
+        let decision = agent.decide().clone();
+        assert_eq!(decision.policy, always.decide().policy);
+        let arm = decision.draw(random.unit());
+        let cost = random.bernoulli(0.2);
+        agent.observe(arm, 0.5, &[cost]).expect("valid");
+        always.observe(arm, 0.5, &[cost]).expect("valid");
+    }
 }
 
 #[test]

@@ -323,6 +323,8 @@ fn arms_come_and_go() {
     );
     assert_eq!(Agent::features(&agent, 2).unwrap(), [2.0, 1.0, 0.0, 0.0]);
     assert_eq!(agent.names(), ["arm 0", "arm 1", "late"]);
+    assert_eq!(agent.add_arm("arm 1").unwrap(), 1);
+    assert!(agent.estimates()[1].offered && agent.estimates()[1].pulls == Some(1));
 }
 
 /// A restored agent goes on bit for bit; what was learned does not depend on decisions in between.

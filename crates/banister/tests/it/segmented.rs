@@ -341,6 +341,10 @@ fn a_restored_agent_continues() {
             assert!(arm != 1 || p(&own, arm) == 0.0);
         }
     }
+    assert_eq!(agent.add_arm("a1", &ArmRanges::default()).unwrap(), 1);
+    let drawn =
+        |agent: &mut Segmented, name: &String| agent.policy_in(name).iter().any(|x| x.0 == 1);
+    assert!(world.names.iter().any(|name| drawn(&mut agent, name)));
     let broken = saved.replacen("\"contexts\":", "\"contexts\":-", 1);
     assert!(matches!(
         Segmented::restore(&broken),
