@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use banister::{Assumption, Confidence, Scope, SegmentCertificate};
+use banister::{ArmEstimate, Assumption, Confidence, Scope, SegmentCertificate};
 use banister_engine::{
-    AlarmRaised, AlarmView, Beliefs, Decided, EstimateView, EvidenceView, Facts, FallbackView,
-    LiveState, PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState, Timestamp,
-    named_costs,
+    AlarmRaised, AlarmView, Beliefs, Decided, EstimateView, Estimates, EvidenceView, Facts,
+    FallbackView, LiveState, PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState,
+    Timestamp, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -172,6 +172,9 @@ pub struct State {
     pub certificate: Option<Certificate>,
     /// The policy's own reward and guardrails.
     pub estimates: Option<PolicyEstimates>,
+    /// The segment that policy and estimates are of, where decisions have one, and its own part of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
     /// Every arm.
     pub arms: Vec<ArmState>,
     /// Set while the safe action is forced.
@@ -215,6 +218,8 @@ pub struct SegmentRow {
     pub guardrails: Vec<SegmentGuardrail>,
     /// Probability and estimates of every arm in it.
     pub arms: Vec<SegmentArm>,
+    /// Reward and guardrails of its policy.
+    pub estimates: PolicyEstimates,
 }
 
 /// A guardrail in a segment.
@@ -402,6 +407,14 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     }
 }
 
+fn estimates(own: &Estimates, safe: Option<&ArmEstimate>) -> PolicyEstimates {
+    PolicyEstimates {
+        reward: own.reward.into(),
+        guardrails: own.guardrails.iter().map(|&e| e.into()).collect(),
+        safe: safe.map(|belief| belief.reward.into()),
+    }
+}
+
 /// Renders segments with names.
 pub fn segments(page: &SegmentPage) -> SegmentList {
     let facts = &page.facts;
@@ -437,6 +450,10 @@ pub fn segments(page: &SegmentPage) -> SegmentList {
                     guardrails: beliefs.guardrails.clone(),
                 })
                 .collect(),
+            estimates: estimates(
+                &own.estimates,
+                facts.safe.and_then(|safe| view.arms.get(safe as usize)),
+            ),
         }
     };
     SegmentList {
@@ -470,13 +487,11 @@ pub fn state(view: &LiveState) -> State {
         outcomes: view.outcomes,
         policy: published.map(|p| policy(p, facts, &view.candidates)),
         certificate: published.map(|p| certificate(p, facts)),
-        estimates: published.map(|p| PolicyEstimates {
-            reward: p.estimates.reward.into(),
-            guardrails: p.estimates.guardrails.iter().map(|&e| e.into()).collect(),
-            safe: (p.known.iter())
-                .find(|known| known.action == p.safe)
-                .map(|known| known.belief.reward.into()),
+        estimates: published.map(|p| {
+            let safe = p.known.iter().find(|known| known.action == p.safe);
+            estimates(&p.estimates, safe.map(|known| &known.belief))
         }),
+        segment: view.segment.clone(),
         arms: view.arms.iter().map(arm).collect(),
         alarm: view.alarm.clone(),
         alarms: view.alarms.clone(),

@@ -99,6 +99,11 @@ const OFFSET: Query = Query {
     summary: "How many to leave out",
     schema: r#"{"type":"integer","minimum":0,"default":0}"#,
 };
+const SEGMENT: Query = Query {
+    name: "segment",
+    summary: "Only policies of decisions in this segment",
+    schema: r#"{"type":"string"}"#,
+};
 const LIST_LIMIT: Query = Query {
     name: "limit",
     summary: "How many at most",
@@ -195,7 +200,7 @@ pub static ROUTES: &[Route] = &[
         Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 503],
         get(experiments::segments)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
-        Takes::Nothing, (200, Gives::Json("History")), &[], &[404, 503], get(experiments::history)),
+        Takes::Nothing, (200, Gives::Json("History")), &[SEGMENT], &[400, 404, 503], get(experiments::history)),
     route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",
         "Changes of an experiment and their authors, newest first", Takes::Nothing,
         (200, Gives::Json("ChangeList")), &[LIMIT, BEFORE], &[400, 404, 503], get(changes::list)),

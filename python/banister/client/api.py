@@ -286,9 +286,10 @@ class Api(Calls):
         return [decode(ServiceSegment, one) for one in listed(known, "segments")]
 
     @request
-    def history(self, name: str) -> Steps[ServiceHistory]:
-        """Returns the estimates over time, and counts by minute."""
-        return decode(ServiceHistory, (yield from self._json("GET", f"{path(name)}/history")))
+    def history(self, name: str, *, segment: str | None = None) -> Steps[ServiceHistory]:
+        """Returns the estimates over time, of one segment or of all, and counts by minute."""
+        params = {} if segment is None else {"segment": segment}
+        return decode(ServiceHistory, (yield from self._json("GET", f"{path(name)}/history", params=params)))
 
     @request
     def export(self, name: str, *, format: Literal["csv", "parquet"] = "parquet") -> Steps[bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 from .answers import (
     ServiceCertificate,
     ServiceEstimate,
+    ServiceSegmentCertificate,
     _Answer,
     _policy,
 )
@@ -154,6 +155,8 @@ class ServiceState(_Answer):
     estimates: ServiceEstimates | None
     arms: tuple[ServiceArm, ...]
     alarm: ServiceAlarm | None
+    #: The segment that policy and estimates are of, where decisions have one.
+    segment: ServiceSegmentCertificate | None = None
 
     @classmethod
     def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
@@ -197,6 +200,8 @@ class ServiceSegment(_Answer):
     frequency: float
     guardrails: tuple[ServiceSegmentGuardrail, ...]
     arms: tuple[ServiceSegmentArm, ...]
+    #: Of its policy.
+    estimates: ServiceEstimates
     #: Segments that share the pool's policy, the most frequent first.
     pooled: tuple[str, ...] = ()
 
@@ -223,6 +228,8 @@ class ServicePoint(_Answer):
     #: True if the safe action was the only choice.
     forced: bool
     guardrails: tuple[ServiceGuardrailPoint, ...]
+    #: The segment that it is of, where decisions have one.
+    segment: ServiceSegmentCertificate | None = None
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,26 @@ pub struct Estimates {
     pub guardrails: Vec<Estimate>,
 }
 
+impl Estimates {
+    /// Estimates of a policy over arms.
+    pub(crate) fn of<'a>(
+        problem: &CheckedProblem,
+        policy: &[(usize, f64)],
+        safe: usize,
+        belief: impl Fn(usize) -> Option<&'a ArmEstimate>,
+    ) -> Self {
+        let mut total = Mixture::new(problem.guardrails.len());
+        for &(arm, probability) in policy {
+            match belief(arm) {
+                Some(_) if arm == safe => total.safe = probability,
+                Some(own) => total.add(probability, own),
+                None => {}
+            }
+        }
+        total.finish(problem, belief(safe))
+    }
+}
+
 impl PublishedPolicy {
     /// Probability of the safe action.
     pub(crate) fn safe_share(&self) -> f64 {

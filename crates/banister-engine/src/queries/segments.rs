@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Query;
 use super::estimates::{Beliefs, beliefs};
+use crate::events::Estimates;
 use crate::refusal::Refusal;
 use crate::state::{Facts, SegmentsView, State};
 use crate::time::Timestamp;
@@ -57,6 +58,8 @@ pub struct SegmentState {
     pub view: banister::SegmentView,
     /// Beliefs by arm, in the units of certificates.
     pub beliefs: Vec<Beliefs>,
+    /// Reward and guardrails of its policy.
+    pub estimates: Estimates,
 }
 
 impl Query for ReadSegments {
@@ -75,6 +78,7 @@ impl Query for ReadSegments {
             beliefs: (view.arms.iter().enumerate())
                 .map(|(arm, own)| beliefs(&facts.problem, own, view.arms.get(safe), arm == safe))
                 .collect(),
+            estimates: Estimates::of(&facts.problem, &view.policy, safe, |arm| view.arms.get(arm)),
             view,
         });
         Ok(SegmentPage {

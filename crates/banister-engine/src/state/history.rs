@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use banister::{Estimate, Fallback};
+use banister::{Estimate, Fallback, SegmentCertificate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::PublishedPolicy;
 use crate::time::Timestamp;
 
-/// Most points kept; when there are more, every second one goes and the spacing doubles.
+/// Most points kept; when there are more, half of them go and the spacing doubles.
 const MOST_POINTS: usize = 512;
+/// The same where decisions have segments, which share the room.
+const MOST_IN_SEGMENTS: usize = 2048;
 /// Minutes kept.
 const MOST_MINUTES: usize = 240;
 /// Spacing of points at first, in microseconds.
@@ -35,6 +37,17 @@ pub struct Point {
     pub forced: bool,
     /// Per guardrail: estimate, pessimistic cost, threshold, price.
     pub guardrails: Vec<GuardrailPoint>,
+    /// The segment that it is of, where decisions have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
+}
+
+impl Point {
+    /// Segment whose policy it is: its name, or none for the pool.
+    fn owner(segment: Option<&SegmentCertificate>) -> Option<&str> {
+        let own = segment.filter(|own| !own.pooled);
+        own.map(|own| own.name.as_str())
+    }
 }
 
 /// A guardrail at some moment.
@@ -88,9 +101,11 @@ impl History {
 
     /// A policy was published.
     pub(crate) fn publish(&mut self, time: Timestamp, published: &PublishedPolicy) {
-        let last = self.points.last().map_or(i64::MIN, |point| point.time);
+        let owner = Point::owner(published.segment.as_ref());
+        let mut recent = (self.points.iter().rev())
+            .take_while(|point| time.0.saturating_sub(point.time) < self.spacing);
         // The first ones after a pause are what people wait for; the rest only fill the trace.
-        if time.0.saturating_sub(last) < self.spacing {
+        if recent.any(|point| Point::owner(point.segment.as_ref()) == owner) {
             return;
         }
         let guardrails = std::iter::zip(&published.guardrails, &published.estimates.guardrails);
@@ -109,12 +124,26 @@ impl History {
                     price: certificate.price,
                 })
                 .collect(),
+            segment: published.segment.clone(),
         });
-        if self.points.len() > MOST_POINTS {
-            let mut place = 0;
+        let has_segments = published.segment.is_some();
+        let most = if has_segments {
+            MOST_IN_SEGMENTS
+        } else {
+            MOST_POINTS
+        };
+        if self.points.len() > most {
+            let mut place = 0_u32;
             self.points.retain(|_| {
                 place += 1;
-                place % 2 == 1
+                // Of segments that take turns every second point may be all of one. The Thue–Morse sequence has no
+                // period, and leaves some of each.
+                let turn = if has_segments {
+                    place.count_ones()
+                } else {
+                    place
+                };
+                turn % 2 == 1
             });
             self.spacing = self.spacing.saturating_mul(2);
         }

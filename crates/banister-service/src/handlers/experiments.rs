@@ -288,9 +288,18 @@ pub async fn segments(
     Ok(json(&answer::segments(&page)))
 }
 
+/// The query of a history.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    segment: Option<String>,
+}
+
 pub async fn history(
     State(app): State<App>,
     InPath(name): InPath<String>,
+    InQuery(Trace { segment }): InQuery<Trace>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadHistory(name.into())).await?))
+    let name = name.into();
+    Ok(json(&app.query(ReadHistory { name, segment }).await?))
 }
