@@ -1,5 +1,7 @@
 """Alarms over HTTP and on the page, outcomes that wait for their time to live, and one's own export."""
 
+import re
+
 from playwright.sync_api import expect
 
 from .experiments import get, play
@@ -63,6 +65,38 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     assert answer.status == 404
     answer = service.post("/v1/experiments/shop/alarms:acknowledge", {"notes": 1})
     assert answer.status == 422
+
+
+WARNINGS = {
+    "reward_range": "Warning: a reward left its declared range",
+    "missing": "Warning: outcomes are missing, not at random",
+    "segments": "Warning: nearly as many segments as there is room for",
+}
+
+
+def test_warnings_inform_and_are_no_alarms(service, look):
+    make(service)
+    play(service, "shop", 1, lambda action: (5, {"complaints": 0.02}))
+    (raised,) = get(service, "shop")["alarms"]
+    assert raised["kind"] == "reward_range" and not raised["forces_safe"]
+    page = look()
+
+    def add(route):
+        """The same warning of every kind."""
+        answer = route.fetch()
+        known = answer.json()
+        known["alarms"] = [raised | {"kind": kind, "number": i} for i, kind in enumerate(WARNINGS)]
+        route.fulfill(response=answer, json=known)
+
+    page.route(re.compile("/v1/experiments/shop(/state)?$"), add)
+    page.goto(f"{service.url}/#/experiments/shop")
+    panel = page.get_by_test_id("alarms")
+    expect(panel.get_by_role("heading")).to_have_text("Warnings")
+    for sentence in WARNINGS.values():
+        expect(panel).to_contain_text(sentence)
+    expect(panel.get_by_text("Decisions go on.")).to_have_count(3)
+    expect(page.get_by_test_id("glance-guardrails")).not_to_contain_text("Alarm")
+    expect(page.get_by_test_id("glance-guardrails").locator("dd span").first).not_to_be_empty()
 
 
 def test_a_report_waits_for_the_time_to_live(service):

@@ -5,15 +5,17 @@ import { ago, clock, count, fullTime } from "./format.js";
 import { api, may } from "./api.js";
 import { openDialog, toast } from "./dialog.js";
 import { labelled } from "./manage.js";
+import { isWarning } from "./words.js";
 
 const TITLES = {
   breach: "Guardrail breached",
   refuted: "An arm has changed",
   safe_cost: "The declared safe cost is wrong",
   model_refuted: "The model of the features is wrong",
-  missing: "Outcomes are missing, not at random",
+  missing: "Warning: outcomes are missing, not at random",
   range: "A cost left its declared range",
   reward_range: "Warning: a reward left its declared range",
+  segments: "Warning: nearly as many segments as there is room for",
 };
 
 const WIDTH = 320,
@@ -49,7 +51,8 @@ export function evidenceChart(evidence) {
       "div",
       { class: "evidence-axes note", "aria-hidden": "true" },
       h("span", { style: { top: `${(100 * limit) / HEIGHT}%` } }, `10^${evidence.alarm_at.toFixed(0)}`),
-      h("span", { style: { top: "100%" } }, "1"),
+      // The limit's label has precedence over the one that it would cover.
+      limit < 0.7 * HEIGHT ? h("span", { style: { top: "100%" } }, "1") : null,
       h("span", { class: "from" }, "0"),
       h("span", { class: "to" }, `${count(last)} outcomes`),
     ),
@@ -119,6 +122,7 @@ export function alarmsPanel(context) {
     update(state) {
       const alarms = (state && state.alarms) || [];
       show(node, alarms.length > 0);
+      setText(node.firstChild, alarms.every(isWarning) ? "Warnings" : "Alarms");
       show(press, may("admin"));
       const rows = alarms.map((alarm) => ({
         alarm,

@@ -114,7 +114,13 @@ export const api = {
   state: (name, signal) => json("GET", at(name, "/state"), undefined, signal),
   segments: (name, offset, limit, signal) =>
     json("GET", at(name, `/segments?offset=${offset}&limit=${limit}`), undefined, signal),
-  history: (name, signal) => json("GET", at(name, "/history"), undefined, signal),
+  history: (name, segment, signal) =>
+    json(
+      "GET",
+      at(name, `/history${segment === undefined ? "" : `?segment=${encodeURIComponent(segment)}`}`),
+      undefined,
+      signal,
+    ),
   decisions: (name, limit, before, signal) =>
     json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),
   changes: (name, limit, signal) => json("GET", at(name, `/changes?limit=${limit}`), undefined, signal),

@@ -185,7 +185,7 @@ export function armsPanel(context, experiment) {
     { class: "arms-panel" },
     h("div", { class: "corner" }, add),
     contextual,
-    h("div", { class: "table" }, table),
+    h("div", { class: "table scrolls", tabindex: "0", role: "region", "aria-label": "Arms" }, table),
     more,
     legend,
   );

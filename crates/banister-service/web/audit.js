@@ -144,7 +144,7 @@ function happened(audit, experiment) {
 function requestPart(audit) {
   const item = (label, ...value) => [h("dt", null, label), h("dd", { class: "break" }, ...value)];
   const candidates = audit.candidates || null;
-  const plainly = !audit.context && !candidates && !audit.taken &&
+  const plainly = !audit.context && !candidates && !audit.segment && !audit.taken &&
     (audit.propensity === null || audit.propensity === undefined);
   return [
     plainly ? h("p", { class: "note" }, "The request had nothing but its id.") : null,
@@ -153,6 +153,9 @@ function requestPart(audit) {
       { class: "declared" },
       item("Id", audit.id),
       item("Time", fullTime(audit.time)),
+      audit.segment
+        ? item("Segment", audit.segment.name, audit.segment.pooled ? ", which shares the pool’s policy" : "")
+        : null,
       audit.context
         ? item("Context", Array.isArray(audit.context) ? vector(audit.context) : rowInWords(audit.context))
         : null,
@@ -194,6 +197,7 @@ function summary(audit, experiment) {
     { class: "lead" },
     audit.shadow ? "It would have played " : "It played ",
     h("b", { class: "break" }, audit.action),
+    audit.segment ? [" in ", h("b", { class: "break" }, audit.segment.name)] : null,
     `, which had a probability of ${percent(audit.probability)}. `,
     why,
   );

@@ -2,7 +2,7 @@
 
 import { h, setAttr, setStyle, setText, show, syncList } from "./dom.js";
 import { num, percent } from "./format.js";
-import { hullOf, limitInWords, unitInWords, verdict } from "./words.js";
+import { hullOf, verdict } from "./words.js";
 
 function policyRow() {
   const name = h("span", { class: "clip" }),
@@ -87,14 +87,14 @@ function proofRow() {
   const node = h("li", null, h("div", { class: "proof-head" }, name, badge, limit), track, sentence);
   return {
     node,
-    update({ guardrail, certified, estimate, forced }) {
+    update({ guardrail, certified, estimate, forced, limits }) {
       const v = verdict(guardrail, certified),
         view = window_(guardrail, certified, estimate && estimate.mean);
       const at = (x) =>
         `${(100 * (Math.min(view.to, Math.max(view.from, x)) - view.from)) / (view.to - view.from || 1)}%`;
       setText(name, guardrail.name);
       setAttr(name, "title", guardrail.name);
-      setText(limit, [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "));
+      setText(limit, limits);
       setText(badge, v.holds ? (forced ? "✓ kept, as declared" : "✓ kept") : forced ? "not proven yet" : "✕ not kept");
       setAttr(badge, "class", `badge ${v.holds ? "good" : "bad"}`);
       setStyle(mark, "left", at(certified.threshold));
@@ -122,7 +122,7 @@ function proofRow() {
   };
 }
 
-// `update(guardrails, certificate, estimates)`: one bar per guardrail, with its sentence.
+// `update(guardrails, certificate, estimates, limits)`: one bar per guardrail, with its limit in words and its sentence.
 export function proofBars() {
   const list = h("ul", { class: "proofs" });
   const node = h(
@@ -145,12 +145,13 @@ export function proofBars() {
   );
   return {
     node,
-    update(guardrails, certificate, estimates) {
+    update(guardrails, certificate, estimates, limits) {
       const rows = guardrails
         .map((guardrail, i) => ({
           guardrail,
           certified: certificate.guardrails[i],
           estimate: estimates && estimates[i],
+          limits: limits[i],
           forced: Boolean(certificate.fallback) && certificate.fallback !== "paused",
         }))
         .filter((row) => row.certified);

@@ -1,6 +1,6 @@
 // Who changed what: the latest changes of an experiment, newest first.
 
-import { h, panel, renderOnce } from "./dom.js";
+import { foldingPanel, h, renderOnce } from "./dom.js";
 import { ago, fullTime } from "./format.js";
 import { budgetsOf } from "./words.js";
 
@@ -43,7 +43,7 @@ function setting(key, value) {
 
 export function changesPanel() {
   const list = h("ol", { class: "events", "data-testid": "changes" });
-  const node = panel("Changes", null, list);
+  const node = foldingPanel("Changes", null, list);
   return {
     node,
     limit: 10,

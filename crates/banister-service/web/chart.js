@@ -133,11 +133,12 @@ export function makeChart(spec) {
     items.map((item) => item && item.node),
     forcedKey,
   );
-  const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
+  const where = h("span"),
+    empty = h("p", { class: "empty" });
   const node = h(
     "figure",
     { class: "chart", "data-testid": spec.testid },
-    h("figcaption", null, h("h3", null, spec.title), spec.note ? h("span", { class: "note" }, spec.note) : null),
+    h("figcaption", null, h("h3", null, spec.title, where), spec.note ? h("span", { class: "note" }, spec.note) : null),
     place,
     empty,
     legend,
@@ -221,8 +222,11 @@ export function makeChart(spec) {
   const offTheme = onTheme(() => plot && plot.redraw(false));
   return {
     node,
-    update(columns, { forced, limit } = {}) {
+    // `within`: the segment that it shows, after the title; `reason`: why nothing is drawn.
+    update(columns, { forced, limit, within, reason } = {}) {
       data = columns;
+      setText(where, within ? ` ${within}` : "");
+      setText(empty, reason || "Nothing to draw yet.");
       state.forced = forced || [];
       if (limit !== undefined) state.limit = limit;
       const some = columns[0].length > 0;

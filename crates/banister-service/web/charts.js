@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { clip, num } from "./format.js";
 import { directionOf } from "./direction.js";
-import { isOverSegments, limitInWords, unitInWords } from "./words.js";
+import { isOverSegments, shownInWords } from "./words.js";
 import { makeChart } from "./chart.js";
 
 const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
@@ -39,11 +39,11 @@ const rewardChart = () =>
     bands: [[0, 1, "--c1"]],
   });
 
-const guardrailChart = (guardrail) =>
+const guardrailChart = (experiment) => (guardrail) =>
   makeChart({
     title: clip(guardrail.name, 60),
     testid: `chart-guardrail-${guardrail.name}`,
-    note: [limitInWords(guardrail), unitInWords(guardrail)].filter(Boolean).join(" · shown: "),
+    note: shownInWords(experiment, guardrail),
     series: [
       { label: "interval", hidden: true, colour: "--c2", mark: "area", wide: true, read: band },
       { hidden: true, colour: "--c2", wide: true },
@@ -116,16 +116,29 @@ export function chartsOf(experiment) {
   const reward = rewardChart(),
     price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null,
     rate = rateChart();
-  const rails = experiment.guardrails.map(guardrailChart),
+  const rails = experiment.guardrails.map(guardrailChart(experiment)),
     seen = { number: null, time: null };
   const all = [reward, ...rails, price, rate].filter(Boolean);
-  const row = (charts) => h("div", { class: "charts" }, charts.map((chart) => chart && chart.node));
+  const row = (charts) =>
+    h(
+      "div",
+      { class: "charts", tabindex: "0", role: "group", "aria-label": "Charts" },
+      charts.map((chart) => chart && chart.node),
+    );
   const node = h("section", { "aria-label": "Over time" }, row([reward, ...rails]), row([price, rate]));
   return {
     node,
-    update(history, state) {
-      const safe = state.arms.find((arm) => arm.safe);
-      const points = withNow(history.points || [], state, seen);
+    // `at`: the segment picked, where there are any. A certificate of scope `overall` is about all of them, whichever a
+    // point is of; all else is about one, and the pool's points are of different ones.
+    update(history, state, at) {
+      const safe = at ? at.own && at.own.estimates.safe : state.arms.find((arm) => arm.safe)?.reward;
+      const told = history.points || [];
+      const points = !at ? withNow(told, state, seen) : at.pool ? told.filter((p) => p.segment.pooled) : told;
+      const within = at ? at.words : "",
+        estimated = !at || at.name !== undefined;
+      const over = experiment.guardrails.map((g) => isOverSegments(experiment, g));
+      const draw = (chart, columns, how, reason) =>
+        chart.update(reason ? columns.map(() => []) : columns, { forced, within, ...how, reason });
       const times = points.map((p) => seconds(p.time)),
         forced = forcedSpans(points);
       const of = (read) =>
@@ -133,34 +146,48 @@ export function chartsOf(experiment) {
           const v = read(p);
           return v === undefined ? null : v;
         });
-      reward.update(
+      draw(
+        reward,
         [
           times,
           of((p) => p.reward?.upper),
           of((p) => p.reward?.lower),
           of((p) => p.reward?.mean),
-          of(() => (safe && safe.reward ? safe.reward.mean : null)),
+          of(() => (safe ? safe.mean : null)),
         ],
-        { forced },
+        {},
+        !estimated && `Every segment has a reward of its own: pick one${at.pool ? " that is in the pool" : ""}.`,
       );
       rails.forEach((chart, i) => {
-        const get = (key) => of((p) => (p.guardrails[i] ? p.guardrails[i][key] : null));
-        const own = (key) => (isOverSegments(experiment, experiment.guardrails[i]) ? times.map(() => null) : get(key));
-        const thresholds = get("threshold"),
+        const get = (key, wanted = true) => of((p) => (wanted && p.guardrails[i] ? p.guardrails[i][key] : null));
+        const own = (key) => get(key, estimated);
+        // In one segment, what is limited is only its part.
+        const part = at && !at.all && over[i];
+        const thresholds = get("threshold", !part),
           value = thresholds[thresholds.length - 1];
         const { low, side } = directionOf(experiment.guardrails[i]);
         const limit = value === undefined || value === null ? null : { value, low, label: `must stay ${side}` };
-        chart.update([times, own("upper"), own("lower"), own("mean"), thresholds, get("pessimistic_cost")], {
-          forced,
-          limit,
-        });
+        const costs = part ? of((p) => p.segment.costs[i]) : get("pessimistic_cost");
+        draw(
+          chart,
+          [times, own("upper"), own("lower"), own("mean"), thresholds, costs],
+          { limit },
+          at && at.all && !over[i] && "It is kept in each segment for itself: pick one.",
+        );
       });
       if (price) {
-        price.update([times, ...rails.map((_, i) => of((p) => (p.guardrails[i] ? p.guardrails[i].price : null)))], {
-          forced,
-        });
+        const priced = over.map((all) => !at || all === Boolean(at.all));
+        draw(
+          price,
+          [times, ...priced.map((own, i) => of((p) => (own && p.guardrails[i] ? p.guardrails[i].price : null)))],
+          {},
+          !priced.includes(true) &&
+            (at.all
+              ? "Every guardrail is kept in each segment for itself: pick one."
+              : "Every guardrail is kept over all segments together: pick them all."),
+        );
       }
-      rate.update(everyMinute(history.per_minute || []));
+      rate.update(everyMinute(history.per_minute || []), { within: at && "over all segments" });
     },
     destroy: () => all.forEach((chart) => chart.destroy()),
   };

@@ -22,6 +22,14 @@ const example = (field) =>
 export const exampleRow = (fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, example(field)]));
 
+// A segment such as decisions bring: the first that is known, or any.
+export function exampleSegment(segments) {
+  const known = (segments.known || segments)[0];
+  const value = (field) => (known && known[field]) || "other";
+  if (!segments.fields) return known || "other";
+  return Object.fromEntries(segments.fields.map((field) => [field, value(field)]));
+}
+
 const MISSING = "–";
 
 function fieldInput(field) {

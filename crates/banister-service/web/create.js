@@ -7,7 +7,7 @@ import { checkbox, numberOrText, numbersOrText } from "./manage.js";
 import { hrefOf } from "./decisions.js";
 import { fieldBook } from "./fields.js";
 import { armsEditor, capField, guardrailsEditor, rangeField, rangeInputs } from "./editors.js";
-import { defaultOutcome, kindPicker } from "./kinds.js";
+import { defaultOutcome, kindPicker, segmentsEditor } from "./kinds.js";
 import { agentEditor } from "./schema.js";
 
 function build(schema) {
@@ -34,6 +34,7 @@ function build(schema) {
     wild = h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "none" });
   const shadow = checkbox("Shadow: decide and learn beside the way you decide today, without acting", false);
   const arms = armsEditor(book, changed),
+    segments = segmentsEditor(book),
     rails = guardrailsEditor(book, changed),
     agent = agentEditor(schema, (names, label, input, hint) => book.field(names, label, input, hint));
   const fallback = defaultOutcome(book, rails.names),
@@ -51,8 +52,12 @@ function build(schema) {
   const verdictLine = h("p", { class: "check-line", role: "status", "aria-live": "polite" }),
     submit = h("button", { type: "submit", class: "primary", "data-testid": "submit-create" }, "Create experiment");
 
+  const hasSegments = () => kind.read() === "segments" || (kind.read() === "arms" && agent.kind() === "segmented");
+
   function arrange() {
     const k = kind.read();
+    show(segments.node, hasSegments());
+    rails.inSegments(hasSegments());
     show(arms.node, k !== "dimension");
     show(contextField, k === "context");
     show(dimensionFields, k === "dimension");
@@ -67,6 +72,7 @@ function build(schema) {
     if (k === "dimension") {
       Object.assign(d, { dimension: numberOrText(dimension.value), safe_action: numbersOrText(safeAction.value) });
     } else Object.assign(d, arms.read());
+    if (hasSegments()) d.segments = segments.read();
     if (k === "context") d.context = numberOrText(contextual.value);
     const range = reward.read(),
       cap = numberOrText(reward.cap.value),
@@ -122,7 +128,7 @@ function build(schema) {
         book.field(["description"], "Description (optional)", description),
       ),
     ),
-    panel("Actions", null, kind.node, contextField, dimensionFields, arms.node),
+    panel("Actions", null, kind.node, contextField, dimensionFields, arms.node, segments.node),
     panel(
       "Reward and guardrails",
       null,
@@ -179,7 +185,7 @@ function build(schema) {
   form.addEventListener("click", () => setTimeout(sketch));
   form.addEventListener("input", sketch);
   form.addEventListener("focusout", (event) => {
-    if (event.target.matches("input, select")) soon(60);
+    if (event.target.matches("input, select, textarea")) soon(60);
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -97,7 +97,11 @@ export function decisionsPanel(context, experiment) {
       }),
     { class: "quiet more" },
   );
-  const wrap = h("div", { class: "table" }, table);
+  const wrap = h(
+    "div",
+    { class: "table scrolls", tabindex: "0", role: "region", "aria-label": "Recent decisions" },
+    table,
+  );
   const node = panel("Recent decisions", null, empty, wrap, more);
   function render() {
     const rows = new Map();

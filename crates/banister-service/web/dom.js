@@ -93,6 +93,14 @@ export function panel(title, attributes, ...children) {
   );
 }
 
+// A panel that a reader opens and closes; closed at first on a phone, where it would bury what follows.
+export function foldingPanel(title, attributes, ...children) {
+  const node = panel(title, attributes),
+    open = matchMedia("(min-width: 641px)").matches;
+  node.append(h("details", { class: "fold", open }, h("summary", null, node.firstChild), ...children));
+  return node;
+}
+
 export function button(text, onclick, attributes) {
   return h("button", Object.assign({ type: "button", onclick }, attributes), text);
 }

@@ -193,6 +193,7 @@ function budgetInputs(book, names) {
 export function guardrailsEditor(book, changed) {
   const rows = [],
     list = h("div", { class: "rows" });
+  let inSegments = false;
 
   function add(preset, focus) {
     const row = {};
@@ -224,6 +225,13 @@ export function guardrailsEditor(book, changed) {
     });
     const range = rangeInputs("Guardrail"),
       wild = h("input", { inputmode: "decimal", autocomplete: "off", placeholder: "none" });
+    const scope = h(
+      "select",
+      { "data-testid": "guardrail-scope" },
+      h("option", { value: "overall" }, "over all segments together"),
+      h("option", { value: "each" }, "in each segment"),
+    );
+    row.scope = book.field(path("scope"), "Kept", scope, null, { hidden: !inSegments });
     row.budget = budgetInputs(book, () => [`budgets.${name.value}`]);
     const costField = book.field(path("safe_cost"), "Safe arm’s cost", cost, null, { hidden: true });
     known.input.addEventListener("change", () => show(costField, known.input.checked));
@@ -240,6 +248,7 @@ export function guardrailsEditor(book, changed) {
     );
     row.read = () => {
       const found = { name: name.value, [side.value]: numberOrText(value.value) };
+      if (inSegments && scope.value !== "overall") found.scope = scope.value;
       if (relative.input.checked) found.relative = true;
       if (known.input.checked) found.safe_cost = numberOrText(cost.value);
       found.range = range.read();
@@ -256,6 +265,7 @@ export function guardrailsEditor(book, changed) {
         book.field(() => Object.keys(DIRECTIONS).flatMap((key) => path(key)()), "Value", value),
         remove,
       ),
+      row.scope,
       h("div", { class: "checks" }, relative.node, known.node),
       costField,
       h(
@@ -312,6 +322,11 @@ export function guardrailsEditor(book, changed) {
     node,
     read: () => rows.map((row) => row.read()),
     names: () => rows.map((row) => row.read().name),
+    // Only decisions with segments have a scope to choose.
+    inSegments(has) {
+      inSegments = has;
+      rows.forEach((row) => show(row.scope, has));
+    },
     budgets() {
       const given = rows.filter((row) => row.budget.read());
       return given.length ? Object.fromEntries(given.map((row) => [row.read().name, row.budget.read()])) : undefined;

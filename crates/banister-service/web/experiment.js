@@ -1,14 +1,14 @@
 // One experiment, live.
 
-import { h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
+import { foldingPanel, h, panel, renderOnce, setAttr, setText, show } from "./dom.js";
 import { ago, clock, fullTime, percent } from "./format.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { isOverSegments, promises, reasonInWords, reasonTitle, refusingInWords } from "./words.js";
+import { isOverSegments, promises, reasonInWords, reasonTitle, refusingInWords, shownInWords } from "./words.js";
 import { policyBars, proofBars } from "./bars.js";
 import { chartsOf } from "./charts.js";
 import { armsPanel } from "./arms.js";
-import { segmentsPanel } from "./segments.js";
+import { segmentPicker, segmentsPanel, stateIn } from "./segments.js";
 import { decisionsPanel, hrefOf } from "./decisions.js";
 import { actions, statusPills } from "./manage.js";
 import { tryPanel } from "./try.js";
@@ -85,7 +85,8 @@ export function experimentPage(name) {
   let parts = null,
     seen = null,
     full = 0,
-    state = null;
+    state = null,
+    rows = null;
   const context = {
     name,
     refresh: () => {
@@ -120,6 +121,7 @@ export function experimentPage(name) {
       waiting: h("p", { class: "empty" }),
     };
     parts.segments = experiment.segments ? segmentsPanel(context, experiment) : null;
+    parts.picker = experiment.segments ? segmentPicker(context.refresh) : null;
     // With segments there is no estimate of an arm over all of them.
     parts.arms = experiment.dimension || experiment.segments ? null : armsPanel(context, experiment);
     parts.live = h("div", null, parts.bars.node);
@@ -132,12 +134,13 @@ export function experimentPage(name) {
       parts.assumptions.node,
     );
     const policy = panel(
-      drawnAnew(experiment) ? "Policy of the last decision" : "Policy now",
+      "",
       null,
       parts.note,
       parts.waiting,
       parts.live,
     );
+    parts.drawn = policy.firstChild;
     node.replaceChildren(
       h(
         "nav",
@@ -156,6 +159,7 @@ export function experimentPage(name) {
       parts.alarms.node,
       parts.figures.node,
       parts.budgets.node,
+      parts.picker ? parts.picker.node : "",
       h("div", { class: "pair" }, policy, parts.proving),
       parts.start.node,
       parts.charts.node,
@@ -165,7 +169,7 @@ export function experimentPage(name) {
       h(
         "div",
         { class: "pair wide-left" },
-        panel("As declared", null, parts.declared),
+        foldingPanel("As declared", null, parts.declared),
         h("div", null, parts.trial.node, parts.learn.node),
       ),
       parts.changes.node,
@@ -176,7 +180,11 @@ export function experimentPage(name) {
     renderOnce(parts.pills, [experiment.status, experiment.shadow], () => statusPills(experiment));
     setText(parts.description, experiment.description || "");
     parts.buttons.update(experiment);
-    parts.figures.update(experiment, state);
+    const at = parts.picker && parts.picker.at(rows);
+    const one = at && at.row && !at.all;
+    const shown = one && state ? stateIn(experiment, state, at.row) : state;
+    const last = (shown && shown.segment && shown.segment.name) || "";
+    parts.figures.update(experiment, shown, at);
     parts.budgets.update(experiment);
     parts.alarm.update(name, experiment.alarm, experiment.refusing);
     parts.alarms.update(state);
@@ -188,7 +196,12 @@ export function experimentPage(name) {
     show(parts.charts.node, begun);
     renderOnce(parts.declared, ...declared(experiment));
     // What is refused is drawn from no policy.
-    const { policy, certificate } = experiment.refusing ? {} : state || {};
+    const { policy, certificate } = experiment.refusing ? {} : shown || {};
+    const made = last ? `, in ${last}` : "";
+    setText(
+      parts.drawn,
+      one ? `Policy ${at.words}` : drawnAnew(experiment) ? `Policy of the last decision${made}` : "Policy now",
+    );
     show(parts.waiting, !policy);
     setText(
       parts.waiting,
@@ -211,15 +224,19 @@ export function experimentPage(name) {
         : "If everything were as bad as the data still allow, the policy would cost on average:",
     );
     if (certificate) {
-      const estimates = (state.estimates ? state.estimates.guardrails : []).map((own, i) =>
+      const estimates = (shown.estimates ? shown.estimates.guardrails : []).map((own, i) =>
         isOverSegments(experiment, experiment.guardrails[i]) ? null : own
       );
-      parts.proof.update(experiment.guardrails, certificate, estimates);
+      const limits = experiment.guardrails.map((g) => {
+        const where = one ? at.words : made.slice(2);
+        return shownInWords(experiment, g) + (where && !isOverSegments(experiment, g) ? ` · shown: ${where}` : "");
+      });
+      parts.proof.update(experiment.guardrails, certificate, estimates, limits);
     }
     const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
     const shares = `: ${percent(1 - other)} safe, ${percent(other)} something else`;
-    const past = drawnAnew(experiment) || experiment.status === "archived";
-    const drawn = past ? "The last decision was" : "The next decision is";
+    const past = (drawnAnew(experiment) && !one) || experiment.status === "archived";
+    const drawn = past ? "The last decision was" : `The next decision${one ? " here" : ""} is`;
     setText(parts.note, policy ? `${drawn} drawn from this${shares}.` : "");
     if (parts.arms) parts.arms.update(experiment, state);
   }
@@ -230,16 +247,18 @@ export function experimentPage(name) {
       if (!parts) build(experiment);
       // Everything else follows from the log: if its number is the same, so is the rest.
       if (experiment.number !== seen || Date.now() - full > 20000) {
+        const wanted = parts.picker ? parts.picker.at(rows).name : undefined;
         const [now, history, recent, changes, segments] = await Promise.all([
           api.state(name, signal),
-          api.history(name, signal),
+          api.history(name, wanted, signal),
           api.decisions(name, parts.decisions.limit, null, signal),
           api.changes(name, parts.changes.limit, signal),
           parts.segments && parts.segments.read(signal),
         ]);
         state = now;
-        parts.charts.update(history, now);
+        rows = segments;
         if (parts.segments) parts.segments.update(segments);
+        parts.charts.update(history, now, parts.picker && parts.picker.at(segments));
         parts.decisions.update(recent.decisions);
         parts.changes.update(changes.changes);
         seen = experiment.number;

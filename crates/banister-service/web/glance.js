@@ -68,10 +68,11 @@ export function glance() {
   const big = (label, testid) => {
     const head = h("span"),
       detail = h("span", { class: "note" });
+    const title = h("dt", null, label);
     figures.append(
-      h("div", { class: "big", "data-testid": testid }, h("dt", null, label), h("dd", null, head, detail)),
+      h("div", { class: "big", "data-testid": testid }, title, h("dd", null, head, detail)),
     );
-    return { head, detail };
+    return { title, head, detail };
   };
   const rails = big("guardrails", "glance-guardrails"),
     earns = big("reward of one decision", "glance-reward");
@@ -90,18 +91,25 @@ export function glance() {
   cell("imported", "imported", "outcomes taken from a file");
   return {
     node,
-    update(experiment, state) {
+    // `at`: the segment picked, where there are any.
+    update(experiment, state, at) {
       show(missing, Boolean(experiment.counts.missing || (experiment.ttl_seconds && !experiment.default_outcome)));
       for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
       const [tone, headline, detail] = standing(experiment, state && state.certificate, experiment.alarms || []);
       setText(rails.head, headline);
       setAttr(rails.head, "class", tone);
       setText(rails.detail, detail);
-      const { reward, safe } = (state && state.estimates) || {};
+      const { reward, safe } = (!(at && at.all) && state && state.estimates) || {};
+      const in_ = at && !at.all ? ` in ${at.row === at.own ? at.words.slice(3) : "the pool"}` : "";
+      setText(earns.title, `reward of one decision${in_}`);
       setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
       setAttr(earns.head, "title", reward ? interval(reward) : null);
       const known = reward && reward.mean !== null;
-      const compared = known ? gain(reward, safe, experiment.dimension ? "action" : "arm") : "not known yet";
+      const compared = known
+        ? gain(reward, safe, experiment.dimension ? "action" : "arm")
+        : at && at.all
+        ? "of its own in every segment: pick one below"
+        : "not known yet";
       setText(earns.detail, compared || (known ? `in [${num(reward.lower)}, ${num(reward.upper)}]` : ""));
       show(earns.detail, true);
       const found = savings(experiment, (state && state.arms) || []);

@@ -1,10 +1,15 @@
-// Parts of the form: what is chosen among, and the outcome that is assumed when none comes.
+// Parts of the form: what is chosen among, in which segments, and the outcome that is assumed when none comes.
 
-import { h, setText, syncList } from "./dom.js";
+import { h, setText, show, syncList } from "./dom.js";
 import { numberOrText } from "./manage.js";
 
 const KINDS = [
   ["arms", "Named arms", "Choose among a few fixed things, such as pages or prices."],
+  [
+    "segments",
+    "Arms by segment",
+    "The same arms every time, and a policy of its own for each segment of users or requests.",
+  ],
   ["context", "Arms with a context", "The same arms every time, and numbers that describe each case."],
   ["dimension", "Candidate actions per decision", "Every decision brings its own candidates, described by numbers."],
 ];
@@ -32,6 +37,63 @@ export function kindPicker(changed) {
   );
   node.addEventListener("change", changed);
   return { node, read: () => inputs.find((input) => input.checked).value };
+}
+
+const listOf = (text, between) => text.split(between).map((part) => part.trim()).filter(Boolean);
+
+// Segments by name, one a line; or the fields that they are made from, with those known.
+export function segmentsEditor(book) {
+  const by = h(
+    "select",
+    { "data-testid": "segments-by" },
+    h("option", { value: "names" }, "names"),
+    h("option", { value: "fields" }, "fields whose combinations make them"),
+  );
+  const lines = (testid, placeholder) =>
+    h("textarea", { rows: "4", spellcheck: "false", "data-testid": testid, placeholder });
+  const names = lines("segments-names", "de\nfr"),
+    known = lines("segments-known", "de, mobile\nde, desktop"),
+    fields = h("input", { autocomplete: "off", placeholder: "country, device", "data-testid": "segments-fields" });
+  const others = "Others are told apart once they are seen.";
+  const named = book.field(["segments"], "Known segments, one a line", names, others);
+  const made = h(
+    "div",
+    null,
+    book.field(["segments", "segments.fields"], "Fields", fields, "Every decision brings a value of each."),
+    book.field(
+      ["segments.known"],
+      "Known segments, one a line: a value of every field, in their order",
+      known,
+      others,
+    ),
+  );
+  const arrange = () => {
+    show(named, by.value === "names");
+    show(made, by.value === "fields");
+  };
+  by.addEventListener("change", arrange);
+  arrange();
+  const node = h(
+    "fieldset",
+    { "data-testid": "segments-editor" },
+    h("legend", null, "Segments"),
+    book.field(() => [], "Declared by", by),
+    named,
+    made,
+  );
+  return {
+    node,
+    read() {
+      if (by.value === "names") return listOf(names.value, "\n");
+      const own = listOf(fields.value, ",");
+      // A value without a field, or a field without a value, is for the service to refuse.
+      const row = (line) => {
+        const values = line.split(",").map((value) => value.trim());
+        return Object.fromEntries(values.map((value, i) => [own[i] ?? `field ${i + 1}`, value]));
+      };
+      return { fields: own, known: listOf(known.value, "\n").map(row) };
+    },
+  };
 }
 
 // One cost input per guardrail declared so far; what was typed stays while names change.

@@ -1,6 +1,6 @@
 // Learning from another log: a CSV or Parquet file of outcomes.
 
-import { h, panel, setText, show } from "./dom.js";
+import { foldingPanel, h, setText, show } from "./dom.js";
 import { count } from "./format.js";
 import { api, may } from "./api.js";
 import { fieldsOf } from "./context.js";
@@ -55,7 +55,7 @@ export function learnPanel(context, experiment) {
     setText(send, "Learn from it");
     send.disabled = !file.files.length;
   });
-  const node = panel(
+  const node = foldingPanel(
     "Learn from another log",
     { class: "learn", "data-testid": "learn", hidden: true },
     h(

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { count, num } from "./format.js";
 import { directionOf } from "./direction.js";
-import { isExcess, reasonInWords, SOLVER, verdict } from "./words.js";
+import { isExcess, isOverSegments, reasonInWords, shownInWords, SOLVER, verdict } from "./words.js";
 import { proofBars } from "./bars.js";
 
 // The pessimistic cost as a sum that can be checked by hand; left out where it is more than a sum.
@@ -25,10 +25,11 @@ function sumOf(audit, i, guardrail, safe) {
   };
 }
 
-function explain(audit, guardrail, i, safe) {
+function explain(audit, guardrail, i, safe, over) {
   const certified = audit.certificate.guardrails[i],
     v = verdict(guardrail, certified),
-    sum = sumOf(audit, i, guardrail, safe);
+    sum = over ? null : sumOf(audit, i, guardrail, safe),
+    average = over ? "average over all segments" : "policy’s average";
   const { worst: end, words: side, value } = directionOf(guardrail),
     factor = num(value);
   const what = isExcess(guardrail)
@@ -46,7 +47,7 @@ function explain(audit, guardrail, i, safe) {
     { class: v.holds ? "break" : "break open" },
     h("b", null, guardrail.name),
     v.holds
-      ? `: even if every action were as bad as its interval allows, the policy’s average ${what}. ${limit}: the guardrail is kept, with ${
+      ? `: even if every action were as bad as its interval allows, the ${average} ${what}. ${limit}: the guardrail is kept, with ${
         num(certified.slack) === "0" ? "nothing" : num(certified.slack)
       } to spare. ${
         certified.price > 0
@@ -54,8 +55,8 @@ function explain(audit, guardrail, i, safe) {
             num(certified.price)
           } of reward.`
           : "This guardrail did not hold the policy back: its price is 0."
-      }`
-      : `: at worst the policy’s average ${what}, and ${limit.replace(/^It/, "it")}. ${
+      }${over ? ` In ${audit.segment.name} alone it would be ${num(audit.segment.costs[i])}.` : ""}`
+      : `: at worst the ${average} ${what}, and ${limit.replace(/^It/, "it")}. ${
         audit.certificate.fallback
           ? "The data do not prove yet that this is kept, so the safe action is played: the one that was declared to be safe."
           : "The data do not prove that this is kept, and the agent does not promise it in every round."
@@ -82,12 +83,13 @@ export function safety(audit, experiment, safe) {
     rails = experiment.guardrails,
     solver = certificate.solver;
   const means = rails.map((_, i) =>
-    (audit.known || []).every((k) => k.guardrails[i] && k.guardrails[i].mean !== null)
+    !isOverSegments(experiment, rails[i]) &&
+      (audit.known || []).every((k) => k.guardrails[i] && k.guardrails[i].mean !== null)
       ? { mean: audit.known.reduce((s, k) => s + k.probability * k.guardrails[i].mean, 0) }
       : null
   );
   const bars = proofBars();
-  bars.update(rails, certificate, means);
+  bars.update(rails, certificate, means, rails.map((g) => shownInWords(experiment, g)));
   const item = (label, value) => [h("dt", null, label), h("dd", null, value)];
   return [
     certificate.fallback
@@ -111,7 +113,10 @@ export function safety(audit, experiment, safe) {
     h(
       "ul",
       { class: "explain" },
-      rails.map((g, i) => (certificate.guardrails[i] ? explain(audit, g, i, safe) : null)),
+      rails.map((
+        g,
+        i,
+      ) => (certificate.guardrails[i] ? explain(audit, g, i, safe, isOverSegments(experiment, g)) : null)),
     ),
     solver
       ? h(

@@ -112,13 +112,14 @@ export function agentEditor(schema, addField) {
       ["agent", "agent.kind"],
       "Agent",
       select,
-      "How it learns. Left to the service: opb for arms, oplb with features, context or candidates.",
+      "How it learns. Left to the service: opb for arms, segmented with segments, oplb with features, context or candidates.",
     ),
     groups.map((g) => g.node),
   ]);
   select.addEventListener("change", () => groups.forEach((g) => show(g.node, g.kind === select.value)));
   return {
     node,
+    kind: () => select.value,
     read() {
       const group = groups.find((g) => g.kind === select.value);
       if (!group) return undefined;

@@ -1,10 +1,11 @@
-// The policy in every segment: a matrix of segments and arms.
+// The policy in every segment: a matrix of segments and arms, and the choice of the segment that charts show.
 
-import { button, h, panel, setAttr, setText, show, syncList } from "./dom.js";
+import { button, h, panel, renderOnce, setAttr, setText, show, syncList } from "./dom.js";
 import { count, interval, num, percent } from "./format.js";
 import { api } from "./api.js";
 import { attempt } from "./dialog.js";
 import { directionOf } from "./direction.js";
+import { isOverSegments } from "./words.js";
 
 const FIRST_SEGMENTS = 50,
   SEGMENTS_AT_ONCE = 500;
@@ -71,6 +72,68 @@ function segmentRow(guardrails, arms) {
   };
 }
 
+// A choice among all segments together, those told apart, the pool, and segments in it. `at(page)` is what was chosen:
+// { all, pool, name, row, own, words }, where `row` has its policy, and `own` is that row if it is the segment's alone.
+export function segmentPicker(changed) {
+  const select = h("select", { id: "segment-picker", "data-testid": "segment-picker", onchange: () => changed() });
+  const option = (value, text) => h("option", { value }, text);
+  return {
+    node: h("p", { class: "picker" }, h("label", { for: select.id }, "Segment shown"), select),
+    at(page) {
+      const rows = page ? page.segments : [],
+        chosen = select.value || "all";
+      const name = chosen.startsWith("=") ? chosen.slice(1) : undefined;
+      const pool = rows.find((row) => row.name === null);
+      // By name, since their order by frequency changes all the time.
+      const apart = rows.filter((row) => row.name !== null).map((row) => row.name).sort(),
+        pooled = [...((pool && pool.pooled) || [])].sort(),
+        hidden = page ? page.total - rows.length : 0;
+      if (name !== undefined && !apart.includes(name) && !pooled.includes(name)) pooled.push(name);
+      renderOnce(select, [apart, pooled, hidden], () => [
+        option("all", "all segments together"),
+        h("optgroup", { label: "with a policy of their own" }, apart.map((own) => option(`=${own}`, own))),
+        hidden > 0 ? h("option", { disabled: true }, `${count(hidden)} more, listed in the table below`) : null,
+        h(
+          "optgroup",
+          { label: "sharing one policy" },
+          option("pool", POOL),
+          pooled.map((own) => option(`=${own}`, own)),
+        ),
+      ]);
+      select.value = chosen;
+      const own = chosen === "pool" ? pool : rows.find((row) => row.name === name);
+      const words = name !== undefined ? `in ${name}` : chosen === "pool" ? `in ${POOL}` : "over all segments";
+      return { all: chosen === "all", pool: chosen === "pool", name, own, row: own || pool, words };
+    },
+  };
+}
+
+// The state as it is in one segment.
+export function stateIn(experiment, state, row) {
+  const { certificate } = state;
+  // Whatever forces the safe action does so everywhere.
+  if (certificate && certificate.fallback) return { ...state, estimates: row.estimates };
+  const policy = row.arms
+    .map((arm, index) => ({ ...arm, action: arm.name, index, safe: arm.name === experiment.safe }))
+    .filter((arm) => arm.probability > 0);
+  const isSafe = policy.every((arm) => arm.safe);
+  const guardrails = experiment.guardrails.map((g, i) => {
+    const { pessimistic_cost, threshold, price } = row.guardrails[i];
+    if (!certificate || isOverSegments(experiment, g)) return certificate && certificate.guardrails[i];
+    const excess = (directionOf(g).low ? -1 : 1) * (pessimistic_cost - threshold);
+    // The safe arm is declared to keep it, whatever its interval says.
+    const cost = isSafe && excess > 0 ? threshold : pessimistic_cost;
+    return {
+      ...certificate.guardrails[i],
+      pessimistic_cost: cost,
+      threshold,
+      price,
+      slack: Math.abs(threshold - cost),
+    };
+  });
+  return { ...state, policy, certificate: certificate && { ...certificate, guardrails }, estimates: row.estimates };
+}
+
 export function segmentsPanel(context, experiment) {
   const guardrails = experiment.guardrails;
   const arms = experiment.arms.filter((arm) => arm.offered);
@@ -113,7 +176,11 @@ export function segmentsPanel(context, experiment) {
     "Policy by segment",
     { hidden: true },
     summary,
-    h("div", { class: "table matrix", tabindex: "0", role: "region", "aria-label": "Policy by segment" }, table),
+    h(
+      "div",
+      { class: "table scrolls matrix", tabindex: "0", role: "region", "aria-label": "Policy by segment" },
+      table,
+    ),
     more,
   );
 

@@ -3,7 +3,7 @@
 import { h, panel, show } from "./dom.js";
 import { hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
-import { exampleRow, fieldsOf } from "./context.js";
+import { exampleRow, exampleSegment, fieldsOf } from "./context.js";
 import { hullOf } from "./words.js";
 
 // A request and a report such as this experiment takes.
@@ -13,6 +13,7 @@ function examples(experiment) {
     const fields = fieldsOf(experiment.context);
     request.context = fields ? exampleRow(fields) : Array(experiment.context).fill(0.5);
   }
+  if (experiment.segments) request.segment = exampleSegment(experiment.segments);
   if (experiment.dimension) {
     request.actions = ["first", "second"].map((name, at) => ({
       name,

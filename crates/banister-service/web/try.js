@@ -1,10 +1,10 @@
 // Try it: one decision and its outcome, from the page, with the same requests as commands.
 
-import { button, h, panel, setText, show } from "./dom.js";
+import { button, foldingPanel, h, setText, show } from "./dom.js";
 import { num, percent } from "./format.js";
 import { api, hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
-import { fieldsOf, rowInputs } from "./context.js";
+import { exampleSegment, fieldsOf, rowInputs } from "./context.js";
 import { hrefOf } from "./decisions.js";
 import { checkbox, labelled, numberOrText, numbersOrText, outcomeInputs } from "./manage.js";
 import { hullOf, reasonInWords } from "./words.js";
@@ -32,10 +32,8 @@ function requestInputs(experiment, changed) {
     parts.push(labelled(`context (${experiment.context} numbers)`, context));
   }
   const fields = experiment.segments ? experiment.segments.fields || [null] : [];
-  const known = experiment.segments ? (experiment.segments.known || experiment.segments)[0] : undefined;
-  const segment = fields.map((field) =>
-    h("input", { autocomplete: "off", value: (field === null ? known : known && known[field]) || "" })
-  );
+  const example = experiment.segments && exampleSegment(experiment.segments);
+  const segment = fields.map((field) => h("input", { autocomplete: "off", value: field ? example[field] : example }));
   fields.forEach((field, i) => parts.push(labelled(field === null ? "segment" : `segment: ${field}`, segment[i])));
   if (experiment.dimension) {
     actions = h("textarea", {
@@ -228,7 +226,7 @@ export function tryPanel(context, experiment) {
     asked.node,
     reporting,
   );
-  const node = panel("Try it", { class: "try" }, closed, form);
+  const node = foldingPanel("Try it", { class: "try" }, closed, form);
   sketch();
   return {
     node,

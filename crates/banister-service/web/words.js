@@ -101,6 +101,19 @@ export const refusingInWords = ({ guardrail, until }) =>
 // True if the limit is on the mean over all segments: estimates in one of them do not compare with it.
 export const isOverSegments = (experiment, guardrail) => Boolean(experiment.segments) && guardrail.scope !== "each";
 
+const scopeInWords = (experiment, guardrail) =>
+  !experiment.segments
+    ? ""
+    : isOverSegments(experiment, guardrail)
+    ? " over all segments together"
+    : " in each segment";
+
+// "at most 0.1 in each segment", and the unit where that is another.
+export const shownInWords = (experiment, guardrail) =>
+  [limitInWords(guardrail) + scopeInWords(experiment, guardrail), unitInWords(guardrail)]
+    .filter(Boolean)
+    .join(" · shown: ");
+
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
 export const isExcess = (guardrail) =>
   Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);
@@ -137,4 +150,4 @@ export function verdict(guardrail, certified) {
 }
 
 // A warning informs and never acts: no guardrail rests on it.
-export const isWarning = (alarm) => alarm.kind === "reward_range";
+export const isWarning = (alarm) => ["reward_range", "missing", "segments"].includes(alarm.kind);
