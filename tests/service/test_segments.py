@@ -277,7 +277,7 @@ def test_charts_show_the_segment_that_is_picked(service, look):
     expect(chart("guardrail-complaints").locator("h3")).to_have_text("complaints over all segments")
     expect(chart("guardrail-complaints").locator(".readout")).to_contain_text("threshold 0.5")
     expect(page.get_by_test_id("glance-reward")).to_contain_text("pick one")
-    expect(page.get_by_role("heading", name="Policy of the last decision, in new")).to_be_visible()
+    expect(page.get_by_role("heading", name="Policy of the last decision in new")).to_be_visible()
     for name in ["de", "fr"]:
         picker.select_option(f"={name}")
         last = latest(name)

@@ -183,7 +183,6 @@ export function experimentPage(name) {
     const at = parts.picker && parts.picker.at(rows);
     const one = at && at.row && !at.all;
     const shown = one && state ? stateIn(experiment, state, at.row) : state;
-    const last = (shown && shown.segment && shown.segment.name) || "";
     parts.figures.update(experiment, shown, at);
     parts.budgets.update(experiment);
     parts.alarm.update(name, experiment.alarm, experiment.refusing);
@@ -197,11 +196,9 @@ export function experimentPage(name) {
     renderOnce(parts.declared, ...declared(experiment));
     // What is refused is drawn from no policy.
     const { policy, certificate } = experiment.refusing ? {} : shown || {};
-    const made = last ? `, in ${last}` : "";
-    setText(
-      parts.drawn,
-      one ? `Policy ${at.words}` : drawnAnew(experiment) ? `Policy of the last decision${made}` : "Policy now",
-    );
+    const where = one ? at.words : shown && shown.segment ? `in ${shown.segment.name}` : "";
+    const whose = one ? "Policy" : drawnAnew(experiment) ? "Policy of the last decision" : "Policy now";
+    setText(parts.drawn, `${whose} ${where}`.trim());
     show(parts.waiting, !policy);
     setText(
       parts.waiting,
@@ -227,10 +224,9 @@ export function experimentPage(name) {
       const estimates = (shown.estimates ? shown.estimates.guardrails : []).map((own, i) =>
         isOverSegments(experiment, experiment.guardrails[i]) ? null : own
       );
-      const limits = experiment.guardrails.map((g) => {
-        const where = one ? at.words : made.slice(2);
-        return shownInWords(experiment, g) + (where && !isOverSegments(experiment, g) ? ` · shown: ${where}` : "");
-      });
+      const limits = experiment.guardrails.map((g) =>
+        shownInWords(experiment, g) + (where && !isOverSegments(experiment, g) ? ` · shown: ${where}` : "")
+      );
       parts.proof.update(experiment.guardrails, certificate, estimates, limits);
     }
     const other = policy ? policy.filter((p) => !p.safe).reduce((sum, p) => sum + p.probability, 0) : 0;
@@ -247,6 +243,8 @@ export function experimentPage(name) {
       if (!parts) build(experiment);
       // Everything else follows from the log: if its number is the same, so is the rest.
       if (experiment.number !== seen || Date.now() - full > 20000) {
+        // Before the answers: whoever asks for a refresh meanwhile is heard.
+        full = Date.now();
         const wanted = parts.picker ? parts.picker.at(rows).name : undefined;
         const [now, history, recent, changes, segments] = await Promise.all([
           api.state(name, signal),
@@ -258,14 +256,15 @@ export function experimentPage(name) {
         state = now;
         rows = segments;
         if (parts.segments) parts.segments.update(segments);
-        parts.charts.update(history, now, parts.picker && parts.picker.at(segments));
+        const at = parts.picker && parts.picker.at(segments);
+        if (!at || at.name === wanted) parts.charts.update(history, now, at);
         parts.decisions.update(recent.decisions);
         parts.changes.update(changes.changes);
         seen = experiment.number;
-        full = Date.now();
       }
       update(experiment);
     } catch (error) {
+      full = 0;
       if (!parts && error.status && error.status !== 401) wait.fail(error);
       throw error;
     }

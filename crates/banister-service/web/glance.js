@@ -100,8 +100,8 @@ export function glance() {
       setAttr(rails.head, "class", tone);
       setText(rails.detail, detail);
       const { reward, safe } = (!(at && at.all) && state && state.estimates) || {};
-      const in_ = at && !at.all ? ` in ${at.row === at.own ? at.words.slice(3) : "the pool"}` : "";
-      setText(earns.title, `reward of one decision${in_}`);
+      const where = !at || at.all ? "" : at.own ? ` ${at.words}` : " in the pool";
+      setText(earns.title, `reward of one decision${where}`);
       setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
       setAttr(earns.head, "title", reward ? interval(reward) : null);
       const known = reward && reward.mean !== null;

@@ -92,7 +92,7 @@ export function segmentPicker(changed) {
       renderOnce(select, [apart, pooled, hidden], () => [
         option("all", "all segments together"),
         h("optgroup", { label: "with a policy of their own" }, apart.map((own) => option(`=${own}`, own))),
-        hidden > 0 ? h("option", { disabled: true }, `${count(hidden)} more, listed in the table below`) : null,
+        hidden > 0 ? h("option", { disabled: true }, `${count(hidden)} more: “Show all” in the table below`) : null,
         h(
           "optgroup",
           { label: "sharing one policy" },

@@ -101,18 +101,12 @@ export const refusingInWords = ({ guardrail, until }) =>
 // True if the limit is on the mean over all segments: estimates in one of them do not compare with it.
 export const isOverSegments = (experiment, guardrail) => Boolean(experiment.segments) && guardrail.scope !== "each";
 
-const scopeInWords = (experiment, guardrail) =>
-  !experiment.segments
-    ? ""
-    : isOverSegments(experiment, guardrail)
-    ? " over all segments together"
-    : " in each segment";
-
 // "at most 0.1 in each segment", and the unit where that is another.
-export const shownInWords = (experiment, guardrail) =>
-  [limitInWords(guardrail) + scopeInWords(experiment, guardrail), unitInWords(guardrail)]
-    .filter(Boolean)
-    .join(" · shown: ");
+export function shownInWords(experiment, guardrail) {
+  const scope = isOverSegments(experiment, guardrail) ? " over all segments together" : " in each segment";
+  const limit = limitInWords(guardrail) + (experiment.segments ? scope : "");
+  return [limit, unitInWords(guardrail)].filter(Boolean).join(" · shown: ");
+}
 
 // Which unit a guardrail's estimates are in: a relative one with a known safe cost is an absolute one.
 export const isExcess = (guardrail) =>
