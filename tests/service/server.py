@@ -187,7 +187,7 @@ class Server:
     def get(self, path, **more):
         return self.request("GET", path, **more)
 
-    def post(self, path, body, **more):
+    def post(self, path, body=None, **more):
         return self.request("POST", path, body, **more)
 
     def make_token(self, role, name):

@@ -1,8 +1,5 @@
 """Names, ids and queries that nobody should send."""
 
-import contextlib
-import sqlite3
-
 import pytest
 
 from .experiments import ARMS, create_all
@@ -87,24 +84,6 @@ def test_names_show_as_what_they_are(server):
     assert server.request("PATCH", ARMS_PATH, described).ok(200)["description"] == "one\ntwo"
     for name in ["naïve", "日本", "مرحبا", "a b", "=1+1", "😀"]:
         server.post(f"{ARMS_PATH}/arms", {"name": name}).ok(201)
-
-
-def test_a_log_may_have_names_that_are_refused_now(serve):
-    server = serve()
-    server.post("/v1/experiments", ARMS | {"arms": ["control", "bold", "aXXXb"]}).ok(201)
-    assert server.stop() == 0
-    with contextlib.closing(sqlite3.connect(server.data_dir / "banister.db")) as file:
-        [(body,)] = file.execute("SELECT body FROM events WHERE number = 1").fetchall()
-        # As the first version of the encoding had it: the event, with neither author nor seal.
-        start = body.index(b'{"name"')
-        length = body[start - 2] & 0x7F | body[start - 1] << 7
-        event = body[start - 3 : start + length].replace(b"aXXXb", "a\u2028b".encode())
-        file.execute("UPDATE events SET body = ? WHERE number = 1", (b"\x01" + event,))
-        file.execute("DELETE FROM snapshots")
-        file.commit()
-    again = serve(data_dir=server.data_dir)
-    assert [arm["name"] for arm in again.get(ARMS_PATH).ok(200)["arms"]] == ["control", "bold", "a\u2028b"]
-    again.post(f"{ARMS_PATH}/decisions", {}).ok(200)
 
 
 def test_ids_of_decisions(server):

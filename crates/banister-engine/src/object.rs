@@ -55,6 +55,7 @@ pub fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 /// One object, or a list of them, and given as it was taken.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 pub enum OneOrMany<T> {
     One(T),
     Many(Vec<T>),

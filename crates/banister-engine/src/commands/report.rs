@@ -113,7 +113,7 @@ impl Command for Report {
         if news && complete {
             // Only a decision that lapsed or is missing is complete without an outcome.
             return Err(Refusal::conflict(format!(
-                "the decision `{}` is settled without an outcome: it was cancelled, or its time to live was over",
+                "the time to live of the decision `{}` was over, or it was cancelled: it has no outcome",
                 report.decision
             )));
         }

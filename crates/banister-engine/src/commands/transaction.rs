@@ -50,8 +50,7 @@ pub(super) struct DecisionRecord {
     pub number: u64,
     pub id: Option<String>,
     pub time: Timestamp,
-    /// Those of early versions have none.
-    pub author: Option<Author>,
+    pub author: Author,
     pub event: Arc<DecisionEvent>,
     pub outcome: OutcomeSoFar,
 }
@@ -160,7 +159,7 @@ impl<'a> Transaction<'a> {
             experiment,
             id: id.cloned(),
             time: self.time,
-            author: Some(self.author.clone()),
+            author: self.author.clone(),
             event,
         };
         self.decisions.insert(number, open);
@@ -216,7 +215,7 @@ impl<'a> Transaction<'a> {
 
     /// Refuses an author who may not come back to a decision.
     pub(super) fn check_owner(&self, record: &DecisionRecord) -> Result<(), Refusal> {
-        if self.author.may_touch(record.author.as_ref()) {
+        if self.author.may_touch(&record.author) {
             return Ok(());
         }
         let id = shown_id(record.id.as_deref(), record.number);

@@ -39,10 +39,9 @@ impl Author {
         &self.name
     }
 
-    /// Returns true if it may come back to a decision of `other`. Decisions of early versions have no author
-    /// and are anybody's.
-    pub(crate) fn may_touch(&self, other: Option<&Self>) -> bool {
-        !self.owns || other.is_none_or(|other| other.name == self.name)
+    /// Returns true if it may come back to a decision of `other`.
+    pub(crate) fn may_touch(&self, other: &Self) -> bool {
+        !self.owns || other.name == self.name
     }
 }
 

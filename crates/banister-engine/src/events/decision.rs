@@ -34,8 +34,7 @@ pub struct DecisionEvent {
     pub taken: Option<u32>,
     /// In shadow mode: the caller's probability of it.
     pub propensity: Option<f64>,
-    /// Segment that it was made in, where decisions have one; the record keeps it.
-    #[serde(skip)]
+    /// Segment that it was made in, where decisions have one.
     pub segment: Option<Arc<str>>,
 }
 

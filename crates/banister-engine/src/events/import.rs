@@ -19,8 +19,7 @@ pub struct Import {
     pub rewards: Vec<f64>,
     /// One cost per guardrail, one outcome after another.
     pub costs: Vec<f64>,
-    /// Segments, where decisions have one; the record keeps them.
-    #[serde(skip)]
+    /// Segments, where decisions have one.
     pub segments: Vec<Arc<str>>,
 }
 

@@ -4,9 +4,8 @@
 //! An event is all that the fold needs; nothing else is kept. Read [`Event`] here, then `record.rs` (an
 //! event as a store keeps it, and its seal), `author.rs` (who wrote it), `decision.rs`
 //! (a decision and its candidates), `outcome.rs` (parts, complete outcomes, and their replay),
-//! `import.rs` (outcomes of another log), `policy.rs` (policies with their certificates) and `segment.rs` (what
-//! events say of segments). May use
-//! the core crate, `time` and `refusal`; knows neither the store nor the state.
+//! `import.rs` (outcomes of another log) and `policy.rs` (policies with their certificates). May use the core crate,
+//! `time` and `refusal`; knows neither the store nor the state.
 
 mod author;
 mod decision;
@@ -14,7 +13,6 @@ mod import;
 mod outcome;
 mod policy;
 mod record;
-mod segment;
 
 use std::sync::Arc;
 
@@ -34,11 +32,6 @@ pub enum Event {
     Created(String),
     /// It was changed, as this JSON says ([`crate::Change`]).
     Changed(String),
-    /// An arm was added, before arms could bring ranges.
-    ArmAdded {
-        name: String,
-        features: Option<Vec<f64>>,
-    },
     ArmRetired {
         arm: u32,
     },
@@ -64,7 +57,6 @@ pub enum Event {
         /// The policy it was drawn from.
         policy: Vec<(u32, f64)>,
         /// Its segment, where decisions have one.
-        #[serde(skip)]
         segment: Option<Arc<str>>,
     },
     /// An alarm was raised, as this JSON says ([`crate::AlarmRaised`]).
@@ -88,7 +80,6 @@ impl Event {
         match self {
             Self::Created(_)
             | Self::Changed(_)
-            | Self::ArmAdded { .. }
             | Self::NewArm(_)
             | Self::ArmRetired { .. }
             | Self::AlarmRaised(_)

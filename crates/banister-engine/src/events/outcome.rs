@@ -30,8 +30,7 @@ pub struct OutcomeEvent {
     pub costs: Vec<f64>,
     /// True if the time to live was over and (some of) it is the declared default.
     pub by_default: bool,
-    /// Segment of its decision, where decisions have one; the record keeps it.
-    #[serde(skip)]
+    /// Segment of its decision, where decisions have one.
     pub segment: Option<Arc<str>>,
 }
 
@@ -83,7 +82,7 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
             Event::Lapsed | Event::Missing { .. } => {
                 so_far.complete = Some(true);
                 // The engine itself settles what is over.
-                so_far.is_cancelled = author.is_some_and(|own| own.name() != Author::ENGINE);
+                so_far.is_cancelled = author.name() != Author::ENGINE;
             }
             _ => {}
         }

@@ -38,8 +38,7 @@ pub struct PublishedPolicy {
     pub known: Vec<Known>,
     /// The policy's own reward and guardrails.
     pub estimates: Estimates,
-    /// The segment's own part of the certificate, where there is a policy for each; the record keeps it.
-    #[serde(skip)]
+    /// The segment's own part of the certificate, where there is a policy for each.
     pub segment: Option<SegmentCertificate>,
     /// The answer's part that all decisions of this policy share, once somebody asked.
     #[serde(skip)]

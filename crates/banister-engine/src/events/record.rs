@@ -1,18 +1,11 @@
 //! Records: events as a store keeps them, sealed.
 
-use super::segment::InSegments;
 use super::{Author, Event};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
-/// First byte of every body. Bodies of version 4 and later have an author and a seal; versions 2 and 3 have
-/// more kinds of events than 1. Bodies of version 5 have segments between author and event; others are still
-/// written as version 4.
-const VERSION: u8 = 5;
-/// First version with an author and a seal.
-const SEALED: u8 = 4;
-/// First version with segments.
-const SEGMENTED: u8 = 5;
+/// First byte of every body.
+const VERSION: u8 = 6;
 /// Bytes of a seal, the last of a body.
 const SEAL: usize = 8;
 
@@ -74,11 +67,8 @@ impl Record {
     /// Encodes an event into the body, and seals the whole record.
     pub(crate) fn write(&mut self, author: &Author, event: &Event) {
         // Numbers, texts and lists only: there is nothing to fail on.
-        self.body = match InSegments::of(event) {
-            None => postcard::to_extend(&(author.name(), event), vec![SEALED]),
-            Some(own) => postcard::to_extend(&(author.name(), own, event), vec![SEGMENTED]),
-        }
-        .unwrap_or_default();
+        let body = postcard::to_extend(&(author.name(), event), vec![VERSION]);
+        self.body = body.unwrap_or_default();
         let seal = self.seal(&self.body);
         self.body.extend_from_slice(&seal);
     }
@@ -105,51 +95,38 @@ impl Record {
         seal
     }
 
-    /// Version and content of the body, once the seal is verified.
-    fn content(&self) -> Result<(u8, &[u8]), String> {
-        let Some((&version, rest)) = self.body.split_first() else {
-            return Err("it is empty".into());
-        };
-        match version {
-            1..SEALED => Ok((version, rest)),
-            SEALED..=VERSION => {
-                let (body, seal) = (self.body.split_last_chunk::<SEAL>()).ok_or("it is cut off")?;
-                if *seal != self.seal(body) {
-                    return Err("its checksum does not match: a part of it was changed".into());
-                }
-                Ok((version, &body[1..]))
+    /// Content of the body, once the seal is verified.
+    fn content(&self) -> Result<&[u8], String> {
+        match self.body.first() {
+            None => return Err("it is empty".into()),
+            Some(&VERSION) => {}
+            Some(version) => {
+                return Err(format!(
+                    "its encoding has version {version}, this program reads version {VERSION}"
+                ));
             }
-            _ => Err(format!(
-                "its encoding has version {version}, this program reads versions 1 to {VERSION}"
-            )),
         }
+        let (body, seal) = (self.body.split_last_chunk::<SEAL>()).ok_or("it is cut off")?;
+        if *seal != self.seal(body) {
+            return Err("its checksum does not match: a part of it was changed".into());
+        }
+        Ok(body.get(1..).unwrap_or_default())
     }
 
-    /// Verifies the seal, where there is one.
+    /// Verifies the seal.
     pub fn verify(&self) -> Result<(), String> {
         self.content().map(|_| ())
     }
 
-    /// Decodes author and event; those of early versions have no author.
-    pub(crate) fn decode(&self) -> Result<(Option<Author>, Event), String> {
-        let (version, content) = self.content()?;
-        if version < SEALED {
-            let event = postcard::from_bytes(content).map_err(|e| e.to_string())?;
-            return Ok((None, event));
-        }
-        let (author, event): (String, Event) = if version < SEGMENTED {
-            postcard::from_bytes(content).map_err(|e| e.to_string())?
-        } else {
-            let (author, own, mut event): (String, InSegments, Event) =
-                postcard::from_bytes(content).map_err(|e| e.to_string())?;
-            own.give_back(&mut event);
-            (author, event)
-        };
-        Ok((Some(Author::new(Some(author.into()))), event))
+    /// Decodes author and event.
+    pub(crate) fn decode(&self) -> Result<(Author, Event), String> {
+        let (author, event): (String, Event) =
+            postcard::from_bytes(self.content()?).map_err(|e| e.to_string())?;
+        Ok((Author::new(Some(author.into())), event))
     }
 
     /// Decodes author and event; an error names the event's number.
-    pub fn read(&self) -> Result<(Option<Author>, Event), Refusal> {
+    pub fn read(&self) -> Result<(Author, Event), Refusal> {
         self.decode()
             .map_err(|e| Refusal::unavailable(format!("event {} is damaged: {e}", self.number)))
     }

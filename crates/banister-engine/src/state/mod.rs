@@ -187,7 +187,7 @@ impl State {
     pub(crate) fn fold(
         &mut self,
         record: &Record,
-        author: Option<Author>,
+        author: Author,
         event: Event,
     ) -> Result<(), String> {
         self.passed(record);

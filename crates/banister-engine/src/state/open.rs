@@ -22,8 +22,7 @@ pub(crate) struct OpenDecision {
     pub experiment: u64,
     pub id: Option<String>,
     pub time: Timestamp,
-    /// Those of early versions have none.
-    pub author: Option<Author>,
+    pub author: Author,
     pub event: Arc<DecisionEvent>,
 }
 
@@ -65,12 +64,7 @@ impl OpenDecisions {
         self.ids.get(&(experiment, id.to_string())).copied()
     }
 
-    pub(super) fn insert(
-        &mut self,
-        record: &Record,
-        author: Option<Author>,
-        event: Arc<DecisionEvent>,
-    ) {
+    pub(super) fn insert(&mut self, record: &Record, author: Author, event: Arc<DecisionEvent>) {
         let open = OpenDecision {
             experiment: record.experiment,
             id: record.id.clone(),

@@ -15,9 +15,8 @@ use crate::time::Timestamp;
 pub use readers::Readers;
 pub use token::{Role, Scope, Token, parse_expiry};
 
-/// Layout of the tables that this program writes. It reads the ones before it, and brings them to this
-/// one when it opens them for writing.
-const LAYOUT_VERSION: i32 = 2;
+/// Layout of the tables.
+const LAYOUT_VERSION: i32 = 3;
 
 /// Most connections that read a file at a time.
 const MOST_SQLITE_READERS: usize = 16;
@@ -25,8 +24,7 @@ const MOST_SQLITE_READERS: usize = 16;
 /// Refusal of a layout that this program does not know.
 fn unknown_layout(version: i32) -> StoreError {
     StoreError::new(format!(
-        "the log has layout {version}, this program knows layouts 1 to {LAYOUT_VERSION}: use the program \
-         that wrote it, or a newer one"
+        "the log has layout {version}, this program knows layout {LAYOUT_VERSION}: use the program that wrote it"
     ))
 }
 

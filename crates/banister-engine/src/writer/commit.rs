@@ -188,7 +188,7 @@ impl Engine {
         }
         for (record, (author, event)) in records.iter().zip(events) {
             let is_alarm = matches!(event, Event::AlarmRaised(_));
-            if let Err(reason) = state.fold(record, Some(author), event) {
+            if let Err(reason) = state.fold(record, author, event) {
                 // Checked events fold; if one does not, memory is not to be trusted any more.
                 self.state = None;
                 return Err(StoreError::new(reason));

@@ -4,8 +4,7 @@ use crate::common;
 
 use banister::{Fallback, OnBreach};
 use banister_engine::{
-    AcknowledgeAlarms, Event, EventKind, Evidence, Import, ImportOutcomes, Record, Snapshot,
-    rebuild,
+    AcknowledgeAlarms, Event, EventKind, Evidence, Import, ImportOutcomes, Record, rebuild,
 };
 use common::engine::{Engine, conflict, field, plain};
 use common::{Place, both, until};
@@ -20,7 +19,6 @@ both!(
     a_cost_beyond_its_range_is_stored_and_raises_an_alarm,
     a_model_that_is_refuted_says_where,
     what_the_caller_did_in_shadow_mode_is_no_breach_of_ours,
-    a_log_of_the_first_version_keeps_its_meaning,
 );
 
 fn records(place: &Place) -> Vec<Record> {
@@ -359,60 +357,5 @@ fn what_the_caller_did_in_shadow_mode_is_no_breach_of_ours(place: &Place) {
     assert_eq!(engine.show("x").unwrap().alarms.len(), 0);
     assert_eq!(engine.live_state("x").watched_one_in, 1);
     engine.stop();
-    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
-}
-
-/// Events of version 1, and snapshots without a version, as the first program wrote them.
-fn a_log_of_the_first_version_keeps_its_meaning(place: &Place) {
-    let engine = Engine::start(&place.database);
-    let mut declaration = plain("x");
-    declaration["ttl_seconds"] = json!(3600);
-    declaration["default_outcome"] = json!({"reward": 0, "costs": {"errors": 1}});
-    engine.create(declaration).unwrap();
-    engine.decide("x", "a").unwrap();
-    engine.stop();
-    let mut store = place.open();
-    let last = store.begin().unwrap().last;
-    let decision = store.read(0, 100).unwrap().pop().unwrap();
-    // Then, a report with a time to live was learned at once.
-    let outcome = Event::Outcome(banister_engine::OutcomeEvent {
-        action: 1,
-        features: Vec::new(),
-        reward: 1.0,
-        costs: vec![0.0],
-        by_default: false,
-        segment: None,
-    });
-    let body = postcard::to_extend(&outcome, vec![1]).unwrap();
-    let record = Record {
-        number: last + 1,
-        kind: EventKind::Outcome,
-        decision: Some(decision.number),
-        id: None,
-        body,
-        ..decision
-    };
-    store.append(&[record]).unwrap();
-    store
-        .keep_snapshot(&Snapshot {
-            experiment: 1,
-            number: last + 1,
-            body: br#"{"learned": "in another layout"}"#.to_vec(),
-        })
-        .unwrap();
-    store.commit().unwrap();
-    drop(store);
-    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
-    let engine = Engine::start(&place.database);
-    assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
-    assert!(
-        engine
-            .report("x", "a", json!({"reward": 1}))
-            .unwrap()
-            .complete
-    );
-    let digest = engine.digest("x").unwrap();
-    engine.stop();
-    assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }

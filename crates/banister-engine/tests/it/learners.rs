@@ -281,7 +281,7 @@ fn authors_own_their_decisions(place: &Place) {
     let records = place.open().read(0, 100).unwrap();
     let authors: Vec<(EventKind, String)> = (records.iter())
         .filter(|record| record.kind != EventKind::Policy)
-        .map(|record| (record.kind, record.read().unwrap().0.unwrap().to_string()))
+        .map(|record| (record.kind, record.read().unwrap().0.to_string()))
         .collect();
     let expected = [
         (EventKind::Experiment, "ann"),

@@ -118,9 +118,8 @@ pub struct AuditEvent {
     pub time: Timestamp,
     /// `decision`, `part`, `outcome` or `default`.
     pub kind: &'static str,
-    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself; null in logs
-    /// of versions that did not keep it.
-    pub author: Option<String>,
+    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
+    pub author: String,
 }
 
 /// A decision in a list.
@@ -273,7 +272,7 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
         number: record.number,
         time: record.time,
         kind,
-        author: author.map(|author| author.name().to_string()),
+        author: author.name().to_string(),
     })
 }
 

@@ -35,9 +35,8 @@ pub struct Changed {
     pub number: u64,
     /// Time.
     pub time: Timestamp,
-    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself; null in logs
-    /// of versions that did not keep it.
-    pub author: Option<String>,
+    /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
+    pub author: String,
     /// `created`, `changed`, `arm_added`, `arm_retired`, `imported`, `alarm_raised` or `alarms_acknowledged`.
     pub kind: &'static str,
     /// The change itself: the fields that were set, the arm, the alarm or the note.
@@ -80,7 +79,6 @@ fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Chang
         Event::Created(json) => ("created", parsed(&json)),
         Event::Changed(json) => ("changed", parsed(&json)),
         Event::NewArm(json) => ("arm_added", parsed(&json)),
-        Event::ArmAdded { name, .. } => ("arm_added", json!({ "name": name })),
         Event::ArmRetired { arm } => (
             "arm_retired",
             json!({ "name": facts.arms.get(arm as usize) }),
@@ -99,7 +97,7 @@ fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Chang
     Ok(Changed {
         number: record.number,
         time: record.time,
-        author: author.map(|author| author.name().to_string()),
+        author: author.name().to_string(),
         kind,
         change,
     })

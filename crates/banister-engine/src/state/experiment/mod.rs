@@ -15,7 +15,7 @@ mod saved;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, ArmRanges, Fallback, SegmentCertificate};
+use banister::{Agent, Fallback, SegmentCertificate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ use crate::events::PublishedPolicy;
 use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
 use crate::state::budget::Budgets;
 use crate::state::clock::ClockSets;
-use crate::state::declaration::{CheckedDeclaration, Declaration, NamedArm};
+use crate::state::declaration::{CheckedDeclaration, Declaration};
 use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
 use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
@@ -198,11 +198,6 @@ impl Experiment {
                 }
                 self.change(change, record.time)?;
             }
-            Event::ArmAdded { name, features } => self.add(NamedArm {
-                name,
-                features,
-                ranges: ArmRanges::default(),
-            })?,
             Event::NewArm(json) => {
                 self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
             }

@@ -13,13 +13,14 @@ const LOCK: i64 = 0x6261_6e69_7374_6572;
 /// Longest time of a statement that changes the layout.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The tables as they were at first. Texts are compared byte by byte: an index must not depend on the
+/// The tables. Texts are compared byte by byte: an index must not depend on the
 /// machine's languages.
-const FIRST_LAYOUT: &str = r#"
+const LAYOUT: &str = r#"
 CREATE TABLE meta (
   one SMALLINT PRIMARY KEY CHECK (one = 1),
   application TEXT NOT NULL,
-  version INTEGER NOT NULL
+  version INTEGER NOT NULL,
+  id TEXT NOT NULL
 );
 CREATE TABLE counter (one SMALLINT PRIMARY KEY CHECK (one = 1), last BIGINT NOT NULL)
   WITH (fillfactor = 10);
@@ -38,6 +39,7 @@ CREATE UNIQUE INDEX events_id ON events (experiment, id) WHERE id IS NOT NULL;
 CREATE UNIQUE INDEX events_outcome ON events (decision) WHERE kind = 5;
 CREATE INDEX events_part ON events (decision) WHERE kind = 4;
 CREATE INDEX events_decision ON events (experiment, number) WHERE kind = 3;
+CREATE INDEX events_admin ON events (experiment, number) WHERE kind = 1;
 CREATE TABLE snapshots (
   experiment BIGINT PRIMARY KEY,
   number BIGINT NOT NULL,
@@ -47,19 +49,16 @@ CREATE TABLE tokens (
   name TEXT COLLATE "C" PRIMARY KEY,
   role TEXT NOT NULL,
   digest BYTEA NOT NULL,
-  created BIGINT NOT NULL
+  created BIGINT NOT NULL,
+  scope TEXT,
+  expires BIGINT,
+  rate DOUBLE PRECISION,
+  bytes_rate DOUBLE PRECISION,
+  work DOUBLE PRECISION
 );
 "#;
 
-/// From the first layout to the second.
-const SECOND_LAYOUT: &str = "
-CREATE INDEX events_admin ON events (experiment, number) WHERE kind = 1;
-ALTER TABLE tokens ADD COLUMN scope TEXT, ADD COLUMN expires BIGINT,
-  ADD COLUMN rate DOUBLE PRECISION, ADD COLUMN bytes_rate DOUBLE PRECISION, ADD COLUMN work DOUBLE PRECISION;
-ALTER TABLE meta ADD COLUMN id TEXT;
-";
-
-/// Lays the tables out, or brings them up to date, unless they are as they should be.
+/// Lays the tables out, unless they are there.
 pub(super) fn lay_out(session: &mut Session) -> Result<(), StoreError> {
     if version(session)? == LAYOUT_VERSION {
         return Ok(());
@@ -70,16 +69,11 @@ pub(super) fn lay_out(session: &mut Session) -> Result<(), StoreError> {
          SELECT pg_advisory_xact_lock({LOCK})"
     );
     run(session, &begin)?;
-    let version = version(session)?;
-    if version == 0 {
-        run(session, FIRST_LAYOUT)?;
-        let meta = format!("INSERT INTO meta VALUES (1, '{APPLICATION}', 1)");
-        run(session, &meta)?;
-    }
-    if version < 2 {
-        run(session, SECOND_LAYOUT)?;
+    if version(session)? == 0 {
+        run(session, LAYOUT)?;
         let id = new_id();
-        let meta = format!("UPDATE meta SET version = {LAYOUT_VERSION}, id = '{id}'");
+        let meta =
+            format!("INSERT INTO meta VALUES (1, '{APPLICATION}', {LAYOUT_VERSION}, '{id}')");
         run(session, &meta)?;
     }
     run(session, "COMMIT")
@@ -144,7 +138,7 @@ fn known(session: &mut Session) -> Result<i32, StoreError> {
         None => (String::new(), 0),
     };
     match (application.as_str(), version) {
-        (APPLICATION, 1..=LAYOUT_VERSION) => Ok(version),
+        (APPLICATION, LAYOUT_VERSION) => Ok(version),
         (APPLICATION, other) => Err(unknown_layout(other)),
         _ => Err(StoreError::new("the database is another program's")),
     }

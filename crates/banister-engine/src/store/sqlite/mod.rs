@@ -22,8 +22,8 @@ use file::{failed, identity, keep_id, kept_id, lost, make_private};
 /// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
 
-/// The tables as they were at first.
-const FIRST_LAYOUT: &str = "
+/// The tables.
+const LAYOUT: &str = "
 CREATE TABLE counter (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (1, 0);
 CREATE TABLE probe (one INTEGER PRIMARY KEY CHECK (one = 1), time INTEGER NOT NULL) STRICT;
@@ -42,6 +42,7 @@ CREATE UNIQUE INDEX events_id ON events (experiment, id) WHERE id IS NOT NULL;
 CREATE UNIQUE INDEX events_outcome ON events (decision) WHERE kind = 5;
 CREATE INDEX events_part ON events (decision) WHERE kind = 4;
 CREATE INDEX events_decision ON events (experiment) WHERE kind = 3;
+CREATE INDEX events_admin ON events (experiment) WHERE kind = 1;
 CREATE TABLE snapshots (
   experiment INTEGER PRIMARY KEY,
   number INTEGER NOT NULL,
@@ -51,18 +52,13 @@ CREATE TABLE tokens (
   name TEXT PRIMARY KEY,
   role TEXT NOT NULL,
   digest BLOB NOT NULL,
-  created INTEGER NOT NULL
+  created INTEGER NOT NULL,
+  scope TEXT,
+  expires INTEGER,
+  rate REAL,
+  bytes_rate REAL,
+  work REAL
 ) STRICT;
-";
-
-/// From the first layout to the second.
-const SECOND_LAYOUT: &str = "
-CREATE INDEX events_admin ON events (experiment) WHERE kind = 1;
-ALTER TABLE tokens ADD COLUMN scope TEXT;
-ALTER TABLE tokens ADD COLUMN expires INTEGER;
-ALTER TABLE tokens ADD COLUMN rate REAL;
-ALTER TABLE tokens ADD COLUMN bytes_rate REAL;
-ALTER TABLE tokens ADD COLUMN work REAL;
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL) STRICT;
 ";
 
@@ -101,7 +97,7 @@ impl Sqlite {
             return Err(lost(path, "has no tables"));
         }
         store.prepare().map_err(of)?;
-        store.lay_out(kept.as_deref())?;
+        store.lay_out()?;
         let id = store.id()?;
         match kept {
             Some(kept) if kept != id => Err(lost(path, "holds another one")),
@@ -177,40 +173,35 @@ impl Sqlite {
             .query_row(count, [], |row| row.get(0))
             .map_err(of)?;
         match (application, version, tables) {
-            (APPLICATION, 1..=LAYOUT_VERSION, _) => Ok(version),
+            (APPLICATION, LAYOUT_VERSION, _) => Ok(version),
             (APPLICATION, other, _) => Err(unknown_layout(other)),
             (_, _, 0) => Ok(0),
             _ => Err(StoreError::new("the file is another program's database")),
         }
     }
 
-    fn lay_out(&mut self, kept: Option<&str>) -> Result<(), StoreError> {
+    fn lay_out(&mut self) -> Result<(), StoreError> {
         if self.version()? == LAYOUT_VERSION {
             return Ok(());
         }
-        // Two processes may find the file empty or old at once: one of them lays it out.
+        // Two processes may find the file empty at once: one of them lays it out.
         (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
-        let done = self.bring_up_to_date(kept).and_then(|()| self.commit());
+        let done = self.make_tables().and_then(|()| self.commit());
         if done.is_err() {
             self.rollback();
         }
         done
     }
 
-    fn bring_up_to_date(&self, kept: Option<&str>) -> Result<(), StoreError> {
+    fn make_tables(&self) -> Result<(), StoreError> {
+        if self.version()? == LAYOUT_VERSION {
+            return Ok(());
+        }
         let run = |sql: &str| self.connection.execute_batch(sql).map_err(of);
-        let version = self.version()?;
-        if version == 0 {
-            run(FIRST_LAYOUT)?;
-            run(&format!("PRAGMA application_id = {APPLICATION}"))?;
-        }
-        if version < 2 {
-            run(SECOND_LAYOUT)?;
-            // An old backup, from before logs had ids, is of the log that was here.
-            let id = kept.map_or_else(new_id, str::to_string);
-            let name = "INSERT INTO meta VALUES (1, ?1)";
-            self.connection.execute(name, [id]).map_err(of)?;
-        }
+        run(LAYOUT)?;
+        let name = "INSERT INTO meta VALUES (1, ?1)";
+        self.connection.execute(name, [new_id()]).map_err(of)?;
+        run(&format!("PRAGMA application_id = {APPLICATION}"))?;
         run(&format!("PRAGMA user_version = {LAYOUT_VERSION}"))
     }
 

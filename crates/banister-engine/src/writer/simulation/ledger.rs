@@ -302,7 +302,7 @@ impl Log {
         );
         self.state.apply(record)?;
         let (author, event) = record.decode()?;
-        check!(author.is_some(), "has no author");
+        check!(!author.name().is_empty(), "has no author");
         if let Event::ClockSet { from, to } = event {
             check!(
                 from == self.time.0 && to == record.time.0,
