@@ -62,15 +62,20 @@ def test_every_table_has_the_same_numbers() -> None:
         pandas, polars, arrow = result.to_pandas(table), result.to_polars(table), result.to_arrow(table)
         assert list(pandas.columns) == polars.columns == arrow.column_names
         for name in polars.columns:
-            if name == "nanoseconds_per_round":
-                assert polars[name].null_count() == arrow[name].null_count == len(pandas)
-                continue
             assert pandas[name].tolist() == polars[name].to_list() == arrow[name].to_pylist()
     # Every reader has the memory of the same table.
     first, second = (result.to_arrow()["regret_mean"].chunk(0).buffers()[1].address for _ in range(2))
     assert first == second
     assert result.curves["round"][-1] == 500
     assert result.runs["violations"].sum() == 0
+
+
+def test_time_is_measured_if_asked_for() -> None:
+    def runs(**options: Any) -> Any:
+        return banister.simulate(DECLARED, ["opb"], 500, 3, 1, guardrails=[SPEND], progress=False, **options).runs
+
+    assert "nanoseconds_per_round" not in runs()
+    assert (runs(timing=True)["nanoseconds_per_round"] > 0).all()
 
 
 @pytest.mark.parametrize(

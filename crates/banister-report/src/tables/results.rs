@@ -58,12 +58,12 @@ pub fn curves(results: &Results) -> DataTable {
 /// Tabulates the summaries of the runs: one row per instance, agent and run.
 ///
 /// The columns are instance, agent, run, seed, regret, limit (of certified play, at the agent's δ), reward_end,
-/// violations, worst_exceedance, possible_gain (of the best policies beyond the safe action), nanoseconds_per_round;
-/// per guardrail NAME_violation_sum (Σ(c − τ)₊), NAME_net_excess (Σ(c − τ), of either sign), NAME_net_peak (the
-/// largest after any round) and NAME_net_quarter (after a quarter of the rounds); where outcomes were measured
-/// reward_drawn, gain (a share of the possible one), rounds_to_90 and per guardrail NAME_drawn, NAME_beyond_100 and
-/// NAME_beyond_1000 (shares of windows); then pulls_ARM per arm: the union over instances in order of first
-/// appearance.
+/// violations, worst_exceedance, possible_gain (of the best policies beyond the safe action); where time was measured
+/// nanoseconds_per_round; per guardrail NAME_violation_sum (Σ(c − τ)₊), NAME_net_excess (Σ(c − τ), of either sign),
+/// NAME_net_peak (the largest after any round) and NAME_net_quarter (after a quarter of the rounds); where outcomes
+/// were measured reward_drawn, gain (a share of the possible one), rounds_to_90 and per guardrail NAME_drawn,
+/// NAME_beyond_100 and NAME_beyond_1000 (shares of windows); then pulls_ARM per arm: the union over instances in order
+/// of first appearance.
 pub fn runs(results: &Results) -> DataTable {
     let arms = union(results.instances.iter().map(|i| i.arms.iter().collect()));
     let mut rows: Vec<(usize, &InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
@@ -87,8 +87,12 @@ pub fn runs(results: &Results) -> DataTable {
         counted("violations", |r| r.violations),
         measured("worst_exceedance", |r| Some(r.worst_exceedance)),
         measured("possible_gain", |r| Some(r.possible_gain)),
-        measured("nanoseconds_per_round", |r| r.nanoseconds_per_round),
     ];
+    if rows.iter().any(|r| r.3.nanoseconds_per_round.is_some()) {
+        columns.push(measured("nanoseconds_per_round", |r| {
+            r.nanoseconds_per_round
+        }));
+    }
     let guardrails =
         union((results.instances.iter()).map(|i| i.guardrails.iter().map(|g| &g.name).collect()));
     for (name, at) in &guardrails {

@@ -16,8 +16,9 @@ use super::{Column, DataTable};
 /// exceeds (a cumulative budget, by more than noise explains), regret, limit (of certified play, at the agent's δ),
 /// regret_over_limit, violations, violation_share, worst_exceedance, violation_sum (Σ(c − τ)₊), net_excess ((Σ(c −
 /// τ))₊), net_over_root (divided by √T), net_growth (its power of T from T/4 to T), net_peak, reward, of_optimum, lost
-/// (regret as a share of the possible gain), micros_per_round; regret and the sums with _low and _high, Student's at
-/// 95% over runs. The sums are those of the guardrail where they are largest in units of the signal's noise.
+/// (regret as a share of the possible gain) and, where time was measured, micros_per_round; regret and the sums with
+/// _low and _high, Student's at 95% over runs. The sums are those of the guardrail where they are largest in units of
+/// the signal's noise.
 pub fn leaderboards(results: &Results) -> DataTable {
     let mut rows: Vec<(&str, Standing)> = Vec::new();
     for instance in &results.instances {
@@ -63,8 +64,12 @@ pub fn leaderboards(results: &Results) -> DataTable {
         measured("reward", |s| s.reward),
         measured("of_optimum", |s| s.of_optimum),
         measured("lost", |s| s.lost),
-        measured("micros_per_round", |s| s.micros.unwrap_or(f64::NAN)),
     ]);
+    if rows.iter().any(|row| row.1.micros.is_some()) {
+        columns.push(measured("micros_per_round", |s| {
+            s.micros.unwrap_or(f64::NAN)
+        }));
+    }
     DataTable { columns }
 }
 

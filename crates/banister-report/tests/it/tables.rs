@@ -118,6 +118,27 @@ fn runs_have_the_documented_columns_and_values() {
 }
 
 #[test]
+fn times_have_a_column_where_they_were_measured() {
+    let mut results = common::results();
+    let columns = |results: &Results| {
+        let tables = [tables::runs(results), tables::leaderboards(results)];
+        let columns = tables.into_iter().flat_map(|table| table.columns);
+        columns.map(|column| column.name).collect::<Vec<_>>()
+    };
+    let timed = columns(&results);
+    let agents = results.instances.iter_mut().flat_map(|i| &mut i.agents);
+    for run in agents.flat_map(|agent| &mut agent.runs) {
+        run.nanoseconds_per_round = None;
+    }
+    let untimed = columns(&results);
+    let lost = timed.iter().filter(|name| !untimed.contains(name));
+    assert_eq!(
+        lost.collect::<Vec<_>>(),
+        ["nanoseconds_per_round", "micros_per_round"]
+    );
+}
+
+#[test]
 fn leaderboards_have_regret_as_a_multiple_of_the_limit_where_that_is_known() {
     let mut results = common::results();
     results.instances[0].agents[1].limit = None;
