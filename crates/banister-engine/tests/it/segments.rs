@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use banister_engine::{
-    Decide, Decided, Event, Import, ImportOutcomes, Options, ReadSegments, SegmentPage, rebuild,
+    Decide, Decided, Event, Evidence, Import, ImportOutcomes, Options, RaisedView, ReadSegments,
+    SegmentPage, rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
 use common::ledger::agree;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 both!(
     what_is_learned_by_segment_is_a_fold_of_the_log,
     outcomes_with_a_time_to_live_come_to_their_segment,
+    outcomes_that_never_come_in_one_segment_raise_an_alarm_and_count_at_their_worst,
 );
 
 const NAMES: [&str; 4] = ["de", "fr", "it", "rare"];
@@ -186,6 +188,85 @@ fn outcomes_with_a_time_to_live_come_to_their_segment(place: &Place) {
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
     assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
+}
+
+/// One segment never reports. What is given up is the pool's at its worst, and an alarm tells of the segment; without
+/// guardrails nothing rests on it, and there is none.
+fn outcomes_that_never_come_in_one_segment_raise_an_alarm_and_count_at_their_worst(place: &Place) {
+    let engine = Engine::with(&place.database, often());
+    let names = ["guarded", "free"];
+    for name in names {
+        let mut declaration = plain(name);
+        declaration["segments"] = json!(["de", "fr"]);
+        declaration["agent"] = json!({"kind": "segmented", "pool_until": 1_000_000});
+        declaration["ttl_seconds"] = json!(2);
+        declaration["guardrails"] = match name {
+            "free" => json!([]),
+            _ => json!([{"name": "errors", "at_most": 0.5}]),
+        };
+        engine.create(declaration).unwrap();
+        let costs = |cost: f64| match name {
+            "free" => json!({}),
+            _ => json!({"errors": cost}),
+        };
+        for i in 0..80 {
+            let segment = ["de", "fr"][i % 2];
+            let request = json!({"id": format!("d{i}"), "segment": segment});
+            engine.decide_with(name, request).unwrap();
+            if segment == "de" {
+                let report = json!({"reward": 1, "costs": costs(0.1)});
+                // Whoever is too late is told so, and it is missing, too.
+                let _ = engine.report(name, &format!("d{i}"), report);
+            }
+        }
+    }
+    for name in names {
+        until("all are settled", || {
+            let counts = engine.show(name).unwrap().counts;
+            counts.outcomes + counts.missing == 80
+        });
+        let view = engine.show(name).unwrap();
+        let (came, missing) = (view.counts.outcomes as f64, view.counts.missing as f64);
+        let pool = segments(&engine, name).segments.pop().unwrap().view;
+        let sum = |of: &dyn Fn(&banister::ArmEstimate) -> f64| -> f64 {
+            let arms = pool.arms.iter().filter(|arm| arm.pulls > Some(0));
+            arms.map(|arm| arm.pulls.unwrap() as f64 * of(arm)).sum()
+        };
+        assert_eq!((pool.name, sum(&|_| 1.0)), (None, 80.0));
+        assert!((sum(&|arm| arm.reward.mean.unwrap()) - came).abs() < 1e-9);
+        if name == "free" {
+            assert_eq!(json!(view.alarms), json!([]));
+            continue;
+        }
+        assert!((sum(&|arm| arm.costs[0].mean.unwrap()) - 0.1 * came - missing).abs() < 1e-9);
+        let is_missing = |own: &&RaisedView| own.alarm.kind == Evidence::Missing;
+        until("an alarm", || {
+            let alarms = engine.show(name).unwrap().alarms;
+            alarms.iter().any(|own| is_missing(&own))
+        });
+        let alarms = engine.show(name).unwrap().alarms;
+        let own = alarms.iter().find(is_missing).unwrap();
+        assert_eq!(own.alarm.segment.as_deref(), Some("fr"));
+        assert!(!own.alarm.forces_safe);
+        let message = &own.alarm.message;
+        let words = "in the segment fr, the outcomes of ";
+        assert!(message.starts_with(words), "{message}");
+    }
+    let seen = |engine: &Engine| {
+        names.map(|name| {
+            let alarms = json!(engine.show(name).unwrap().alarms);
+            (engine.digest(name).unwrap(), shown(engine, name), alarms)
+        })
+    };
+    let before = seen(&engine);
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+    let engine = Engine::start(&place.database);
+    assert_eq!(seen(&engine), before);
+    // Without snapshots it is the same.
+    engine.stop();
+    place.run("DELETE FROM snapshots", "DELETE FROM snapshots");
+    assert_eq!(seen(&Engine::start(&place.database)), before);
 }
 
 #[test]
