@@ -60,7 +60,7 @@ def raw_frame(sessions: int = 120_000, seed: int = 7) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "session": np.arange(sessions),
-            "timestamp": pd.Timestamp("2026-03-02") + pd.to_timedelta(minute, unit="min"),
+            "timestamp": pd.Timestamp("2026-03-02") + pd.to_timedelta((60 * minute).astype(int), unit="s"),
             "segment": np.array(SEGMENTS)[segment],
             "variant": np.array(VARIANTS)[variant],
             "propensity": chance[np.arange(sessions), variant],
@@ -78,7 +78,7 @@ def raw_frame(sessions: int = 120_000, seed: int = 7) -> pd.DataFrame:
     frame.loc[odd[5000:5600], "latency_ms"] = -1  # timeouts
     frame.loc[odd[5600:6000], "segment"] = "internal"  # our own tests
     twice = pd.concat([frame, frame.iloc[odd[6000:]]])
-    rows: pd.DataFrame = twice.sort_values("timestamp", ignore_index=True)
+    rows: pd.DataFrame = twice.sort_values("timestamp", ignore_index=True, kind="stable")
     return rows
 
 

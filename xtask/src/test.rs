@@ -139,6 +139,6 @@ fn package() -> Outcome {
     // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
     // tested, and a test says so.
     run(Command::new(PACKAGE.python())
-        .args(["-m", "pytest", "-q", "python/tests"])
+        .args(["-m", "pytest", "-q", "--durations=10", "python/tests"])
         .current_dir(root()))
 }

@@ -33,10 +33,13 @@ def notebook(example: Path) -> NotebookNode:
 
 
 def execute(made: NotebookNode, folder: str) -> NotebookNode:
-    """Runs all cells; files go to the folder."""
-    os.environ.setdefault("BANISTER_CLONE", str(HERE.parents[2]))
-    resources = {"metadata": {"path": folder}}
-    NotebookClient(made, timeout=600, kernel_name="python3", resources=resources).execute()
+    """Runs all cells at their full length; files go to the folder."""
+    others = {key: value for key, value in os.environ.items() if key not in ("BANISTER_EXAMPLE_HORIZON", "MPLBACKEND")}
+    # When a line comes is the machine's affair: those of a cell are one output.
+    client = NotebookClient(
+        made, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}, coalesce_streams=True
+    )
+    client.execute(env={**others, "BANISTER_CLONE": str(HERE.parents[2])})
     made.metadata.language_info = {"name": "python"}
     for cell in made.cells:
         cell.metadata = {}
