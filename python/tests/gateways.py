@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import litellm
@@ -31,6 +31,52 @@ def router(*deployments: Any, **options: Any) -> litellm.Router:
 def two(**options: Any) -> litellm.Router:
     """A cheap model and a dear one."""
     return router(deployment(CHEAP, "fine"), deployment(DEAR, "excellent"), **options)
+
+
+class Stream(litellm.CustomLLM):  # type: ignore[misc]
+    """A provider `stream` whose answers never come to their end: after some words the line breaks, or is silent."""
+
+    WORDS = ("all ", "is ", "well ", "so ", "far")
+    MODEL = "stream/words"
+    #: Dollars per token in and out.
+    PRICES = (1e-6, 2e-6)
+
+    def __init__(self, is_silent: bool = False) -> None:
+        super().__init__()
+        self.is_silent = is_silent
+        self.said = asyncio.Event()
+        litellm.custom_provider_map = [{"provider": "stream", "custom_handler": self}]
+
+    def deployment(self) -> Any:
+        info = dict(zip(("input_cost_per_token", "output_cost_per_token"), self.PRICES, strict=True))
+        return {
+            "model_name": "chat",
+            "litellm_params": {"model": self.MODEL, **info},
+            "model_info": {"id": "words", **info},
+        }
+
+    @property
+    def cost(self) -> float:
+        """Dollars of what was asked and said."""
+        tokens = (
+            litellm.token_counter(self.MODEL, **what) for what in ({"messages": HELLO}, {"text": "".join(self.WORDS)})
+        )
+        return float(sum(price * count for price, count in zip(self.PRICES, tokens, strict=True)))
+
+    def streaming(self, *_: Any, **__: Any) -> Iterator[Any]:
+        for word in self.WORDS:
+            yield {"text": word, "is_finished": False, "finish_reason": "", "usage": None, "index": 0}
+        raise ConnectionError("the line is dead")
+
+    async def astreaming(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        try:
+            for chunk in self.streaming():
+                yield chunk
+        except ConnectionError:
+            self.said.set()
+            if self.is_silent:
+                await asyncio.Event().wait()
+            raise
 
 
 def judge(request: dict[str, Any], response: Any) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import litellm
 import pytest
 from gateways import (
     CHEAP,
@@ -17,6 +18,7 @@ from gateways import (
     DEAR,
     DEAR_COST,
     HELLO,
+    Stream,
     ask,
     deployment,
     judge,
@@ -232,6 +234,38 @@ def test_an_agent_with_segments_routes_by_a_function_of_the_request() -> None:
         limited(gateway, segment=segment)
 
 
+@pytest.mark.parametrize(
+    ("segments", "own", "other"),
+    [
+        (["greeting", "question"], "greeting", "question"),
+        ({"fields": ["kind", "language"]}, {"language": "en", "kind": "greeting"}, ("question", "en")),
+    ],
+)
+def test_what_is_played_in_place_of_a_choice_is_learned_in_its_segment(segments: Any, own: Any, other: Any) -> None:
+    gateway = two()
+    with limited(gateway) as plain:
+        assert plain.agent is not None
+        declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "reward")}
+    declared["guardrails"][0]["scope"] = "each"
+    agent = banister.Segmented(**declared, segments=segments, seed=1)
+    for segment in [own, other] * 500:
+        decision = agent.decide(segment=segment)
+        agent.observe(decision, *((0.6, CHEAP_COST) if decision.action == CHEAP else (0.9, DEAR_COST)))
+    assert DEAR in agent.policy(own) and len(agent.segments()) == 3
+    routing = limited(gateway, agent=agent, segment=lambda request: own)
+    cool(gateway, gateway.model_list[1])
+
+    def counts() -> list[int]:
+        """Calls of the cheap model in this segment and in the other, and decisions in all of them."""
+        pulls = (agent.estimates(segment)["pulls"][0] for segment in (own, other))
+        return [*map(int, pulls), sum(one.contexts for one in agent.segments())]
+
+    before = counts()
+    assert {one.choices[0].message.content for one in ask(gateway, 60)} == {"fine"}
+    assert routing.savings().counts["replaced by the safe arm"] > 0
+    assert [now - then for now, then in zip(counts(), before, strict=True)] == [60, 0, 60]
+
+
 def test_the_reaction_to_alarms_is_an_argument() -> None:
     routing = limited(two(), on_breach="alert", worst_cost={CHEAP: 1e-5})
     assert routing.agent is not None and routing.agent.config["on_breach"] == "alert"
@@ -265,6 +299,71 @@ def test_streams() -> None:
 async def read_all(read: Any) -> None:
     await read()
     await asyncio.sleep(0.1)
+
+
+def means(routing: BanisterRouting) -> dict[str, float]:
+    """Mean dollars by arm, as learned."""
+    assert routing.agent is not None
+    table = routing.agent.estimates()
+    return dict(zip(table["arm"], table["dollars_mean"], strict=True))
+
+
+def test_a_stream_that_breaks_is_charged_by_the_tokens_seen() -> None:
+    words = Stream()
+    gateway = router(words.deployment(), deployment(DEAR, "excellent"), disable_cooldowns=True)
+    routing = limited(gateway, safe=Stream.MODEL)
+    worst = 200 * Stream.PRICES[0] + 100 * Stream.PRICES[1]
+    seen: list[str] = []
+
+    async def read() -> None:
+        async for chunk in await gateway.acompletion("chat", messages=HELLO, stream=True):
+            seen.append(chunk.choices[0].delta.content)
+
+    async def run() -> None:
+        with pytest.raises(Exception, match="the line is dead"):
+            await read()
+        assert await routing.wait_async(), "it does not wait to be given up"
+
+    asyncio.run(run())
+    assert seen == list(Stream.WORDS)
+    found = routing.savings()
+    assert (found.arms[Stream.MODEL].failures, outcomes(routing), found.counts["given up"]) == (1, 1, 0)
+    assert found.dollars == pytest.approx(words.cost) == pytest.approx(means(routing)[Stream.MODEL])
+    assert 0 < words.cost < worst / 2
+
+    # A blocking reader's tokens are not counted by LiteLLM, and were not free.
+    with pytest.raises(Exception, match="the line is dead"):
+        list(gateway.completion("chat", messages=HELLO, stream=True))
+    wait_for(lambda: outcomes(routing) == 2)
+    assert means(routing)[Stream.MODEL] == pytest.approx((words.cost + worst) / 2)
+
+
+def test_a_stream_that_is_cancelled_is_charged_at_its_worst_when_it_is_given_up() -> None:
+    gateway = router(Stream(is_silent=True).deployment(), deployment(DEAR, "excellent"))
+    (provider,) = (one["custom_handler"] for one in litellm.custom_provider_map)
+    routing = limited(gateway, safe=Stream.MODEL, give_up_after=0.0)
+
+    async def read() -> None:
+        async for _ in await gateway.acompletion("chat", messages=HELLO, stream=True):
+            pass
+
+    async def run() -> None:
+        reader = asyncio.create_task(read())
+        await provider.said.wait()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        # The next call, which is cancelled, too, finds the first one open for too long.
+        provider.said.clear()
+        reader = asyncio.create_task(read())
+        await provider.said.wait()
+        assert outcomes(routing) == routing.savings().counts["given up"] == 1
+        reader.cancel()
+
+    asyncio.run(run())
+    worst = 200 * Stream.PRICES[0] + 100 * Stream.PRICES[1]
+    assert means(routing)[Stream.MODEL] == pytest.approx(worst)
+    assert routing.savings().arms[Stream.MODEL].failures == 1
 
 
 def test_an_event_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,21 @@ def test_an_alarm_of_the_service_is_said_once(tmp_path: Path, caplog: pytest.Log
     assert caplog.text.count("alarm: the safe arm alone is played: see the page of experiment 'chat'") == 1
 
 
+@pytest.mark.parametrize("on_breach", ["safe", "alert"])
+def test_the_reaction_to_alarms_is_that_of_the_experiment(tmp_path: Path, on_breach: Any) -> None:
+    gateway = two()
+    with running(tmp_path) as url, banister.Client(url) as client:
+        routing = limited(gateway, service=url, on_breach=on_breach, worst_cost={CHEAP: 1e-5})
+        assert client.experiment("chat").agent["on_breach"] == on_breach
+        # It costs more than was declared.
+        ask(gateway, 2)
+        routing.close(30)
+        wait_for(lambda: bool(client.experiment("chat").alarms))
+        (alarm,) = client.experiment("chat").alarms
+        assert (alarm["kind"], alarm["forces_safe"]) == ("range", on_breach == "safe")
+        assert (client.decide("chat").certificate.fallback == "alarm") == (on_breach == "safe")
+
+
 def test_without_the_service_the_safe_arm_is_played_and_no_outcome_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

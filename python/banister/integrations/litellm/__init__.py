@@ -1,7 +1,8 @@
 """Routing of LLM calls under a guardrail, as a routing strategy of LiteLLM's Router.
 
-In reading order: `prices` (the most that a call can cost), `backends` (an agent in this process, or
-the service), `calls` (calls under way and their sums), `savings` (dollars spent), `routing` (the strategy).
+In reading order: `prices` (the most that a call can cost), `models` (the arms), `declaration` (arguments and the
+problem they declare), `backends` (an agent in this process, or the service), `calls` (calls under way and their
+sums), `outcomes` (their ends, judged and learned), `savings` (dollars spent), `routing` (the strategy).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from ..._extra import extra
 
 with extra("litellm"):
     from .calls import ArmTotals
-    from .routing import BanisterRouting, call_id
+    from .outcomes import call_id
+    from .routing import BanisterRouting
     from .savings import Savings
 
 __all__ = ["ArmTotals", "BanisterRouting", "Savings", "call_id"]

@@ -75,11 +75,13 @@ class AgentBackend:
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         if reward is None:
             return
-        # The outcome of an arm that was not drawn is that arm's, and not the decision's.
-        drawn = isinstance(decision, Decision) and decision.action == arm
-        own = decision.segment if isinstance(decision, Decision) and not drawn else None
-        segment = {} if own is None else {"segment": own.name}
-        self.agent.observe(decision if drawn else arm, reward, costs, **segment)  # type: ignore[arg-type]
+        assert isinstance(decision, Decision)
+        if decision.action == arm:
+            self.agent.observe(decision, reward, costs)
+        else:
+            # The outcome of an arm that was not drawn is that arm's, and not the decision's.
+            own = decision.segment
+            self.agent.observe(arm, reward, costs, segment=None if own is None else own.name)
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         return [one.message for one in self.agent.alarms]

@@ -1,0 +1,82 @@
+"""What the strategy's arguments declare: their checks, and the problem of the agent or the experiment."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+from typing import Any
+
+from ..._guardrail import Guardrail
+from .models import Arguments, Models
+
+log = logging.getLogger(__name__)
+
+SECONDS = ("timeout", "pause", "give_up_after")
+LENGTHS = ("max_tokens", "max_input_tokens")
+NUMBERS = ("ceiling", "floor", "safe_cost", "share", "confidence", "slow_at_most", "slow_after")
+
+
+def check_arguments(given: Arguments) -> None:
+    """Raises an error that names the first argument that cannot be, alone or with another."""
+    costs = {f"worst_cost[{arm!r}]": cost for arm, cost in (given["worst_cost"] or {}).items()}
+    for name, value in {**{name: given[name] for name in (*NUMBERS, *SECONDS, *LENGTHS)}, **costs}.items():
+        if value is not None and not isinstance(value, numbers.Real):
+            raise ValueError(f"`{name}` is {value!r}: must be a number")
+        if name in LENGTHS and value is not None and value < 1:
+            raise ValueError(f"`{name}` is {value}: must be at least 1")
+    ceiling, floor, share, quality, agent = (given[n] for n in ("ceiling", "floor", "share", "quality", "agent"))
+    slow_after, slow_at_most, on_breach = given["slow_after"], given["slow_at_most"], given["on_breach"]
+    if (ceiling is None) == (floor is None):
+        raise ValueError(f"`ceiling` is {ceiling} and `floor` is {floor}: give one of them")
+    if not 0 < share <= 1:
+        raise ValueError(f"`share` is {share}: must be above 0 and at most 1")
+    if quality is not None and not callable(quality):
+        raise ValueError(f"`quality` is {quality!r}: must be callable, as `quality(request, response)`")
+    if share < 1 and quality is None:
+        raise ValueError(f"`share` is {share} without `quality`: it is the share that is judged; `report` needs none")
+    if floor is not None and quality is None:
+        log.warning("`floor` without `quality`: the safe arm is played until `report` has told enough qualities")
+    if (slow_after is None) != (slow_at_most is None):
+        raise ValueError(f"`slow_after` is {slow_after} and `slow_at_most` is {slow_at_most}: give both or none")
+    is_served = given["experiment"] is not None or given["service"] is not None
+    if is_served and agent is not None:
+        raise ValueError("`agent` and `experiment` are both given: one of them decides")
+    if agent is not None and on_breach is not None and agent.config.get("on_breach") != on_breach:
+        raise ValueError(f"`on_breach` is {on_breach!r}: `agent` has its own, {agent.config.get('on_breach')!r}")
+    if (given["segment"] is not None) != (agent is not None and agent._segment_fields is not None):
+        raise ValueError(
+            "`segment` is for an `agent` that tells segments apart, such as banister.Segmented: give both or none"
+        )
+    if given["budget"] is not None and not is_served:
+        raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")
+    if given["budget"] is not None and ceiling is None:
+        raise ValueError("`budget` without `ceiling`: only the costs of a guardrail have a budget")
+
+
+def declare(given: Arguments, models: Models) -> dict[str, Any]:
+    """Returns the arms, the guardrails and the reward."""
+    ceiling, relative, worst = given["ceiling"], given["relative"], models.worst
+    dearest = max(worst, key=worst.__getitem__)
+    if ceiling is not None and not relative and ceiling >= worst[dearest]:
+        raise ValueError(
+            f"`ceiling` is {ceiling:g} dollars per call: must be below {worst[dearest]:g}, the most that a "
+            "call can cost. For dollars per day there is `budget`"
+        )
+    if ceiling is not None and not relative and worst[dearest] > 100 * ceiling:
+        log.warning(
+            "a call of %s can cost $%g, and the ceiling is $%g: it will be learned slowly. "
+            "Lower `max_tokens` and `max_input_tokens` if calls are shorter",
+            *(dearest, worst[dearest], ceiling),
+        )
+    known: dict[str, Any] = {"relative": relative, "safe_cost": given["safe_cost"]}
+    qualities = [float(end) for end in given["quality_range"]]
+    if ceiling is not None:
+        ranges = {arm: [0.0, most] for arm, most in worst.items()}
+        guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, **known)]
+        reward: dict[str, Any] = {"range": qualities}
+    else:
+        guardrails = [Guardrail("quality", at_least=given["floor"], range=qualities, **known)]
+        reward = {"range": {arm: [-most, 0.0] for arm, most in worst.items()}}
+    if given["slow_after"] is not None:
+        guardrails.append(Guardrail("slow", at_most=given["slow_at_most"]))
+    return {"arms": list(models.deployments), "safe": models.safe, "guardrails": guardrails, "reward": reward}

@@ -1,0 +1,72 @@
+"""The arms: the models of one group of a Router, their deployments, and the most that a call of each can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import litellm
+from litellm import Router
+
+from .prices import Prices, read_prices
+
+#: Arguments of `BanisterRouting` by name.
+Arguments: TypeAlias = Mapping[str, Any]
+
+
+class Models:
+    """Models of a group by arm: deployments, prices and the dollars of the dearest possible call."""
+
+    def __init__(self, router: Router, given: Arguments) -> None:
+        groups, group = sorted({str(one["model_name"]) for one in router.model_list}), given["group"]
+        if group not in groups and (group is not None or len(groups) != 1):
+            told = "missing" if group is None else repr(group)
+            raise ValueError(f"`group` is {told}: must be one of {groups}, the model groups of the router")
+        self.router, self.group, self.safe = router, group or groups[0], given["safe"]
+        self._max_input_tokens = given["max_input_tokens"]
+        self.deployments: dict[str, list[dict[str, Any]]] = {}
+        for deployment in router.model_list:
+            if deployment["model_name"] == self.group:
+                self.deployments.setdefault(arm_of(deployment), []).append(deployment)
+        arms = sorted(self.deployments)
+        if self.safe not in arms:
+            raise ValueError(f"`safe` is {self.safe!r}: must be one of {arms}, models of {self.group!r}")
+        worst_cost = given["worst_cost"] or {}
+        if unknown := sorted(set(worst_cost) - set(arms)):
+            raise ValueError(f"`worst_cost` has {unknown}: must be of {arms}")
+        self.prices: dict[str, Prices] = {}
+        self.worst: dict[str, float] = {}
+        for arm, deployments in self.deployments.items():
+            if arm in worst_cost:
+                self.worst[arm] = float(worst_cost[arm])
+            else:
+                longest = self._max_input_tokens, given["max_tokens"]
+                prices = [read_prices(router, one, *longest) for one in deployments]
+                self.prices[arm] = max(prices, key=lambda one: one.worst)
+                # A range has a length, also for models that cost nothing.
+                self.worst[arm] = max(self.prices[arm].worst, 1e-12)
+
+    def is_routed(self, model: str) -> bool:
+        """Returns True if calls of this model are calls of the group."""
+        return (self.router.get_model_from_alias(model=model) or model) == self.group
+
+    def fits(self, query: Mapping[str, Any]) -> bool:
+        """Returns False for a request longer than declared."""
+        messages, text, tools = query["messages"], query["input"], query["request_kwargs"].get("tools")
+        # A token has at least a byte, so most requests need not be counted.
+        if self._max_input_tokens is None or len(f"{messages}{text}{tools}".encode()) <= self._max_input_tokens:
+            return True
+        what = {"messages": messages, "tools": tools} if text is None else {"text": text}
+        return bool(litellm.token_counter(model=self.safe, **what) <= self._max_input_tokens)
+
+    def restrict_to(self, arm: str, request: dict[str, Any], router_keys: Mapping[str, Any]) -> None:
+        """Excludes all other arms from the Router's next answer."""
+        others = [one["model_info"]["id"] for one in self.router.model_list if arm_of(one) != arm]
+        request |= router_keys
+        request["_excluded_deployment_ids"] = [*others, *(router_keys.get("_excluded_deployment_ids") or ())]
+
+
+def arm_of(deployment: Mapping[str, Any]) -> str:
+    """Returns the arm of a deployment: the `arm` of its `model_info`, else its model."""
+    arm = (deployment.get("model_info") or {}).get("arm")
+    return str(deployment["litellm_params"]["model"] if arm is None else arm)
