@@ -491,7 +491,7 @@ pub fn state(view: &LiveState) -> State {
             let safe = p.known.iter().find(|known| known.action == p.safe);
             estimates(&p.estimates, safe.map(|known| &known.belief))
         }),
-        segment: view.segment.clone(),
+        segment: published.and_then(|p| p.segment.clone()),
         arms: view.arms.iter().map(arm).collect(),
         alarm: view.alarm.clone(),
         alarms: view.alarms.clone(),

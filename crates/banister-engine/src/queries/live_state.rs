@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Monitor, SegmentCertificate};
+use banister::Monitor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,8 +47,6 @@ pub struct LiveState {
     pub published: Option<Arc<PublishedPolicy>>,
     /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
-    /// Segment of the policy, where decisions have one.
-    pub segment: Option<SegmentCertificate>,
     pub facts: Arc<Facts>,
     /// Number, offer and beliefs of every arm.
     pub arms: Vec<(usize, bool, Beliefs)>,
@@ -118,7 +116,6 @@ impl Query for ReadState {
             outcomes: learned.outcomes,
             published,
             candidates,
-            segment: latest.and_then(|latest| latest.segment.clone()),
             facts: experiment.facts.clone(),
             missing: (0..experiment.arms.len())
                 .map(|arm| {

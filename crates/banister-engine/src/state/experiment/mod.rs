@@ -15,7 +15,7 @@ mod saved;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, Fallback, SegmentCertificate};
+use banister::{Agent, Fallback};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,9 +82,6 @@ pub struct Latest {
     pub published: Arc<PublishedPolicy>,
     /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
-    /// The segment that it is of, which a policy in a snapshot leaves out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub segment: Option<SegmentCertificate>,
 }
 
 /// An experiment as folded.
@@ -292,7 +289,6 @@ impl Experiment {
             *own = Some(number);
         }
         self.latest = Some(Latest {
-            segment: published.segment.clone(),
             published,
             candidates: Vec::new(),
         });
