@@ -175,7 +175,7 @@ fn usable(snapshot: Option<Snapshot>, key: u64, last: u64) -> Result<(u64, Exper
             snapshot.number
         ));
     }
-    let experiment = Experiment::restore(&snapshot)?.ok_or("it is of an earlier version")?;
+    let experiment = Experiment::restore(&snapshot)?;
     if experiment.key != key {
         return Err("it is of another experiment".into());
     }

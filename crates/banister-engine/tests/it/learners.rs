@@ -20,6 +20,7 @@ both!(
     decisions_beside_the_writer_are_a_fold_of_the_log,
     arms_with_long_features_come_and_go,
     alarms_are_raised_beside_the_writer,
+    an_alarm_is_recorded_once_however_far_behind_the_learner_is,
     a_large_request_moves_its_experiment,
     authors_own_their_decisions,
     decisions_beside_the_writer_keep_the_budget,
@@ -216,6 +217,31 @@ fn alarms_are_raised_beside_the_writer(place: &Place) {
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
     assert_eq!(Engine::start(&place.database).digest("x").unwrap(), digest);
+}
+
+fn an_alarm_is_recorded_once_however_far_behind_the_learner_is(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(declare("x")).unwrap();
+    let requests: Vec<Value> = (0..100).map(request).collect();
+    assert!(
+        decide(&engine.caller, "x", &requests)
+            .iter()
+            .all(Result::is_ok)
+    );
+    for i in 0..100 {
+        let cost = if i == 0 { 1.6 } else { 0.1 };
+        let report = json!({"reward": 0.5, "costs": {"errors": cost}});
+        engine.report("x", &format!("d{i}"), report).unwrap();
+    }
+    until("the alarm is recorded", || {
+        !engine.show("x").unwrap().alarms.is_empty()
+    });
+    engine.digest("x").unwrap();
+    engine.stop();
+    let events = place.open().read(0, 10_000).unwrap();
+    let events = events.iter().map(|record| record.event().unwrap());
+    let raised = events.filter(|event| matches!(event, Event::AlarmRaised(_)));
+    assert_eq!(raised.count(), 1);
 }
 
 /// Few features, but so many candidates that others should not wait.

@@ -251,15 +251,21 @@ impl Declaration {
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
         let config = self.config(kind, &arms, is_new)?.resolved(&problem);
-        let mut agent = config.build(&problem).map_err(|error| match error {
-            Error::NoFeatures => Refusal::invalid("agent.kind", config.label(), error.to_string()),
-            error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
-                Some("features") if matches!(kind, Kind::Candidates(_)) => "safe_action".into(),
-                Some("arms" | "safe" | "features" | "reward" | "guardrail") => problem_field(field),
-                _ => format!("agent.{field}"),
-            }),
-        })?;
-        check_finite(&mut *agent)?;
+        if is_new {
+            let mut agent = config.build(&problem).map_err(|error| match error {
+                Error::NoFeatures => {
+                    Refusal::invalid("agent.kind", config.label(), error.to_string())
+                }
+                error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
+                    Some("features") if matches!(kind, Kind::Candidates(_)) => "safe_action".into(),
+                    Some("arms" | "safe" | "features" | "reward" | "guardrail") => {
+                        problem_field(field)
+                    }
+                    _ => format!("agent.{field}"),
+                }),
+            })?;
+            check_finite(&mut *agent)?;
+        }
         let mut declaration = self.clone();
         declaration.agent = Some(config.clone());
         let checked = CheckedDeclaration {
@@ -279,23 +285,10 @@ impl Declaration {
         Ok(checked)
     }
 
-    /// The same for a declaration from a log, where names may be older than their rules and features unbounded.
-    /// Before S had to be declared it was 1, or √K with a context, also where the safe costs need more.
+    /// The same for a declaration from a log, which was checked before it was written; amounts may have been lowered
+    /// since.
     pub(crate) fn check_stored(&self) -> Result<CheckedDeclaration, Refusal> {
-        let kind = self.kind()?;
-        let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
-        let problem = self.problem(kind, &arms, self.safe_arm(kind, &arms)?)?;
-        let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
-        let former = match kind {
-            Kind::Context(_) => (arms.len() as f64).sqrt(),
-            _ => 1.0,
-        };
-        let mut own = self.clone();
-        if !problem.features.is_empty() {
-            let s = former.max(standard.least_parameter_norm());
-            own.agent = own.agent.map(|agent| agent.with_parameter_norm(s));
-        }
-        own.check_rest(false)
+        self.check_rest(false)
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {

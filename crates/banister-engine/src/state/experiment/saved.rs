@@ -20,8 +20,6 @@ use crate::time::Timestamp;
 /// All of an experiment that a snapshot keeps; the first part is what is learned.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
-    /// 2: with the monitor; absent before.
-    version: u32,
     learned: Learned,
     history: History,
     alarm: Option<Alarm>,
@@ -49,11 +47,10 @@ struct Learned {
     agent: String,
 }
 
-const VERSION: u32 = 2;
-/// First byte of a snapshot with a seal; those before are JSON from the first byte on.
-const SEALED: u8 = 3;
+/// First byte of a snapshot: its version.
+const SEALED: u8 = 5;
 /// The same of one that is compressed.
-const PACKED: u8 = 4;
+const PACKED: u8 = 6;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
 
@@ -150,7 +147,6 @@ impl Experiment {
 
     fn saved(&self) -> Saved {
         Saved {
-            version: VERSION,
             learned: self.learned(),
             history: self.history.clone(),
             alarm: self.alarm,
@@ -187,40 +183,24 @@ impl Experiment {
         None
     }
 
-    /// From a snapshot; `None` if it is of an earlier version, which lacks what the log has to say anew.
-    pub(crate) fn restore(snapshot: &Snapshot) -> Result<Option<Self>, String> {
+    /// From a snapshot.
+    pub(crate) fn restore(snapshot: &Snapshot) -> Result<Self, String> {
+        let (&kind, rest) = snapshot.body.split_first().ok_or("it is empty")?;
+        let (own, content) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
+        if *own != seal(snapshot.experiment, snapshot.number, content) {
+            return Err("its checksum does not match: a part of it was changed".into());
+        }
         let unpacked;
-        let body = match snapshot.body.split_first() {
-            Some((&kind, rest)) if kind == SEALED || kind == PACKED => {
-                let (own, content) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;
-                if *own != seal(snapshot.experiment, snapshot.number, content) {
-                    return Err("its checksum does not match: a part of it was changed".into());
-                }
-                if kind == PACKED {
-                    let whole = snap::raw::Decoder::new().decompress_vec(content);
-                    unpacked = whole.map_err(|e| e.to_string())?;
-                    &unpacked
-                } else {
-                    content
-                }
+        let json = match kind {
+            SEALED => content,
+            PACKED => {
+                let whole = snap::raw::Decoder::new().decompress_vec(content);
+                unpacked = whole.map_err(|e| e.to_string())?;
+                &unpacked
             }
-            _ => &snapshot.body,
+            other => return Err(format!("it has version {other}")),
         };
-        #[derive(Deserialize)]
-        struct Header {
-            version: Option<u32>,
-        }
-        let header: Header = serde_json::from_slice(body).map_err(|e| e.to_string())?;
-        match header.version {
-            None => return Ok(None),
-            Some(VERSION) => {}
-            Some(version) => {
-                return Err(format!(
-                    "it has version {version}, this program reads version {VERSION}"
-                ));
-            }
-        }
-        let saved: Saved = serde_json::from_slice(body).map_err(|e| e.to_string())?;
+        let saved: Saved = serde_json::from_slice(json).map_err(|e| e.to_string())?;
         let learned = saved.learned;
         let mut checked = learned
             .declaration
@@ -264,6 +244,6 @@ impl Experiment {
             checked,
         };
         experiment.reframe()?;
-        Ok(Some(experiment))
+        Ok(experiment)
     }
 }

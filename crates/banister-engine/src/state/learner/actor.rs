@@ -44,6 +44,8 @@ struct Inbox {
     tasks: VecDeque<Task>,
     ops: usize,
     questions: usize,
+    /// Alarms that events record and that it was not told of yet.
+    recorded: usize,
     /// True while it waits for a thread or has one.
     is_scheduled: bool,
 }
@@ -80,6 +82,7 @@ impl Actor {
     /// Takes an event's effect, some time.
     pub(super) fn push(self: &Arc<Self>, op: Op) {
         let mut inbox = lock(&self.inbox);
+        inbox.recorded += usize::from(matches!(op, Op::AlarmRecorded));
         inbox.tasks.push_back(Task::Op(op));
         inbox.ops += 1;
         let is_full = inbox.ops >= MOST_OPS;
@@ -134,6 +137,7 @@ impl Actor {
     }
 
     fn run(&self, core: &mut Core, task: Task) {
+        let records = matches!(task, Task::Op(Op::AlarmRecorded));
         let done = catch_unwind(AssertUnwindSafe(|| match task {
             Task::Op(op) => core.apply(op),
             Task::Save(saving) => {
@@ -156,16 +160,24 @@ impl Actor {
         let unrecorded = core.unrecorded();
         let mut news = lock(&self.news);
         news.segments = core.agent().segment_count();
-        if broken.is_some() || news.unrecorded.len() != unrecorded.len() {
+        let is_news = broken.is_some() || news.unrecorded.len() != unrecorded.len();
+        if is_news {
             news.unrecorded = unrecorded;
             news.broken = news.broken.take().or(broken);
-            drop(news);
+        }
+        drop(news);
+        lock(&self.inbox).recorded -= usize::from(records);
+        if is_news {
             self.workshop.notify();
         }
     }
 
     /// Alarms that no event records yet, as far as it has learned.
     pub(super) fn unrecorded(&self) -> Vec<NamedAlarm> {
+        // Those that are recorded already must not be recorded again.
+        if lock(&self.inbox).recorded > 0 {
+            return Vec::new();
+        }
         lock(&self.news).unrecorded.clone()
     }
 

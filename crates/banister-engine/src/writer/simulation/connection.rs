@@ -381,7 +381,7 @@ impl Store for Connection {
             .as_mut()
             .ok_or(StoreError::new("nothing has begun"))?;
         let mut snapshot = snapshot.clone();
-        if is_too_new && let Ok(Some(experiment)) = Experiment::restore(&snapshot) {
+        if is_too_new && let Ok(experiment) = Experiment::restore(&snapshot) {
             snapshot = experiment.snapshot(snapshot.number + 1);
         }
         open.snapshots.push(snapshot);
