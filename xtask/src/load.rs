@@ -155,14 +155,17 @@ fn isolation(service: &Service, scripts: &Path) -> Outcome {
         let beside = plain();
         (beside, stalled.join())
     });
-    let (beside, stalled) = (beside?, stalled.map_err(|_| "a thread broke off")?);
-    println!(
-        "  {} callers that never read: p50 {:.2} ms p99 {:.2} ms, {:.1} times alone at p99",
-        stalled.len(),
-        beside.p50,
-        beside.p99,
-        beside.p99 / alone.p99
-    );
+    let stalled = stalled.map_err(|_| "a thread broke off")?;
+    for (when, beside) in [("as they come", beside?), ("once they are there", plain()?)] {
+        println!(
+            "  {} callers that never read, {when}: p50 {:.2} ms p99 {:.2} ms, {:.1} times alone at p99",
+            stalled.len(),
+            beside.p50,
+            beside.p99,
+            beside.p99 / alone.p99
+        );
+    }
+    println!("  memory at most so far: {}", service.memory()?);
     Ok(())
 }
 
@@ -220,6 +223,14 @@ impl Service {
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(service)
+    }
+
+    /// Most memory that it ever had.
+    fn memory(&self) -> Outcome<String> {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        Ok(most.unwrap_or("not known").trim().to_string())
     }
 
     fn kill(mut self) {
