@@ -65,7 +65,7 @@ pub struct Record {
 
 impl Record {
     /// Encodes an event into the body, and seals the whole record.
-    pub(crate) fn write(&mut self, author: &Author, event: &Event) {
+    pub fn write(&mut self, author: &Author, event: &Event) {
         // Numbers, texts and lists only: there is nothing to fail on.
         let body = postcard::to_extend(&(author.name(), event), vec![VERSION]);
         self.body = body.unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use banister_engine::{Event, Options, Record, Refusal, Timestamp, rebuild};
+use banister_engine::{Event, Options, Refusal, Timestamp, rebuild};
 use common::engine::{Caller, Engine, plain};
 use common::{Place, both, until, whole, write};
 use serde_json::json;
@@ -17,7 +17,7 @@ const HOUR: i64 = 3_600_000_000;
 const YEAR: i64 = 8766 * HOUR;
 
 /// A log as it would be had it been written at another time: one experiment with a time to live of an hour,
-/// one decision `a`. Seals say when an event was written, so these are of an earlier version.
+/// one decision `a`. Seals say when an event was written, so these are sealed anew.
 fn written_at(place: &Place, offset: i64) {
     let scratch = Place::sqlite();
     let engine = Engine::start(&scratch.database);
@@ -26,14 +26,12 @@ fn written_at(place: &Place, offset: i64) {
     engine.create(declaration).unwrap();
     engine.decide("x", "a").unwrap();
     engine.stop();
-    let events = whole(&mut *scratch.open());
-    let events: Vec<Record> = (events.iter())
-        .map(|record| Record {
-            time: Timestamp(record.time.0 + offset),
-            body: postcard::to_extend(&record.event().unwrap(), vec![3]).unwrap(),
-            ..record.clone()
-        })
-        .collect();
+    let mut events = whole(&mut *scratch.open());
+    for record in &mut events {
+        let (author, event) = record.read().unwrap();
+        record.time = Timestamp(record.time.0 + offset);
+        record.write(&author, &event);
+    }
     write(&mut *place.open(), &events);
 }
 

@@ -75,12 +75,12 @@ fn a_foreign_or_newer_layout_is_refused_by_name() {
     let own = format!("{url}&options=-csearch_path%3Dlog");
     write(&mut *open(&own).unwrap(), &[decision(1, "a")]);
     assert_eq!(whole(&mut *open(&own).unwrap()).len(), 1);
-    execute(&url, "UPDATE log.meta SET version = 3");
+    execute(&url, "UPDATE log.meta SET version = 4");
     let error = refused(&own);
     assert!(
         error
             .reason
-            .contains("layout 3, this program knows layouts 1 to 2"),
+            .contains("layout 4, this program knows layout 3"),
         "{error}"
     );
     assert!(

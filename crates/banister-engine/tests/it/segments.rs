@@ -6,12 +6,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use banister_engine::{
-    Decide, Decided, Event, Evidence, Import, ImportOutcomes, Options, RaisedView, ReadSegments,
+    Decide, Decided, Evidence, Import, ImportOutcomes, Options, RaisedView, ReadSegments,
     SegmentPage, rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
 use common::ledger::agree;
-use common::{Place, both, until, whole};
+use common::{Place, both, until};
 use serde_json::{Value, json};
 
 both!(
@@ -404,15 +404,6 @@ fn segments_are_refused_where_nobody_knows_them() {
     }]);
     let paced = with("guardrails", paced);
     assert_eq!(paced, "budgets.errors.pacing");
-    // Other experiments' events are written as they always were.
-    engine.decide_with("plain", json!({})).unwrap();
-    engine.decide_with("x", json!({"segment": "de"})).unwrap();
-    engine.stop();
-    for record in whole(&mut *place.open()) {
-        let segmented = matches!(&record.event().unwrap(),
-            Event::Decision(event) if event.segment.is_some());
-        assert_eq!(record.body[0], if segmented { 5 } else { 4 });
-    }
 }
 
 /// An alarm about a segment says its name.
