@@ -80,7 +80,7 @@ def test_a_decision_is_cancelled_by_whoever_made_it(tokens):
     assert audit["status"] == "cancelled"
     assert [(event["kind"], event["author"]) for event in audit["events"]] == [
         ("decision", "shop"),
-        ("missing", "shop"),
+        ("cancelled", "shop"),
     ]
     server.post(f"{PATH}/outcomes", {"decision": "order-1", **WHOLE}, token=by["shop"]).problem(409)
     server.post(f"{PATH}/decisions", {"id": "order-2"}, token=by["shop"]).ok(200)

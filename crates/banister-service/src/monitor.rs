@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister_engine::{AlarmRaised, Monitor};
+use banister_engine::{AlarmRaised, Evidence, Monitor};
 
 use crate::health::Health;
 use crate::metrics::Metrics;
@@ -27,14 +27,12 @@ impl Monitor for ServiceMonitor {
     }
 
     fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
-        let (kind, forces_safe) = (alarm.kind, alarm.forces_safe);
-        tracing::error!(
-            experiment,
-            ?kind,
-            reason = alarm.message,
-            forces_safe,
-            "alarm"
-        );
+        let (kind, reason, forces_safe) = (alarm.kind, &alarm.message, alarm.forces_safe);
+        if matches!(kind, Evidence::RewardRange | Evidence::Segments) {
+            tracing::warn!(experiment, ?kind, reason, "warning");
+        } else {
+            tracing::error!(experiment, ?kind, reason, forces_safe, "alarm");
+        }
     }
 
     fn notice(&self, text: &str) {

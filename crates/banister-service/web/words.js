@@ -54,7 +54,8 @@ export const EVENTS = {
   part: "a part of the outcome came",
   outcome: "the outcome was complete, and learned from",
   default: "time ran out: the default outcome was taken",
-  missing: "no outcome will come: time ran out, or it was cancelled",
+  missing: "time ran out, and no outcome had come",
+  cancelled: "it was never carried out",
 };
 
 // True where every arm has a range of its own: a list of pairs, or pairs by name.

@@ -34,7 +34,7 @@ impl Command for Cancel {
     }
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Cancelled>, Refusal> {
-        let key = transaction.active(&self.experiment)?.key;
+        let key = transaction.state.experiment(&self.experiment)?.key;
         let record = (transaction.decision(key, &Key::parse(&self.decision)))
             .ok_or_else(|| Refusal::unknown("decision", &self.decision))?;
         transaction.check_owner(&record)?;
@@ -45,21 +45,20 @@ impl Command for Cancel {
                 self.decision
             )));
         }
+        let decision = shown_id(record.id.as_deref(), record.number);
         if !record.outcome.is_cancelled {
-            transaction.cancel(&self.experiment, &record)?;
+            transaction.cancel(&self.experiment, record)?;
         }
-        Ok(Reply::Ready(Cancelled {
-            decision: shown_id(record.id.as_deref(), record.number),
-        }))
+        Ok(Reply::Ready(Cancelled { decision }))
     }
 }
 
 impl Transaction<'_> {
-    fn cancel(&mut self, name: &str, record: &DecisionRecord) -> Result<(), Refusal> {
-        let experiment = self.state.experiment(name)?;
+    fn cancel(&mut self, name: &str, record: DecisionRecord) -> Result<(), Refusal> {
+        let experiment = self.active(name)?;
         let (key, guardrails) = (experiment.key, experiment.facts.guardrails.len());
         let ttl = experiment.checked.declaration.ttl_seconds;
-        let is_over = ttl.is_some_and(|ttl| self.is_over(record, ttl));
+        let is_over = ttl.is_some_and(|ttl| self.is_over(&record, ttl));
         if record.outcome.complete.is_some() || is_over {
             return Err(Refusal::conflict(format!(
                 "the time to live of the decision `{}` is over: its outcome is settled",
@@ -69,7 +68,9 @@ impl Transaction<'_> {
         let event = if record.event.shadow {
             Event::Lapsed
         } else {
-            self.missing(&record.event)?
+            // The policy that it was drawn from may be its own, which is not in memory.
+            let whole = self.whole(record.clone())?;
+            self.missing(&whole.event)?
         };
         let settled = OutcomeSoFar {
             complete: Some(true),
@@ -78,7 +79,7 @@ impl Transaction<'_> {
         };
         self.reported.insert(record.number, settled);
         self.write_report(key, record.number, event);
-        self.charge(key, record, &vec![Some(0.0); guardrails]);
+        self.charge(key, &record, &vec![Some(0.0); guardrails]);
         Ok(())
     }
 }

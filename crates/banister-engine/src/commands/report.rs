@@ -112,8 +112,13 @@ impl Command for Report {
         let mut complete = record.outcome.complete.is_some();
         if news && complete {
             // Only a decision that lapsed or is missing is complete without an outcome.
+            let why = if record.outcome.is_cancelled {
+                "was cancelled"
+            } else {
+                "is older than its time to live"
+            };
             return Err(Refusal::conflict(format!(
-                "the time to live of the decision `{}` was over, or it was cancelled: it has no outcome",
+                "the decision `{}` {why}: it has no outcome",
                 report.decision
             )));
         }

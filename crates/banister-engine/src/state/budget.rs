@@ -256,9 +256,12 @@ impl Budgets {
         number: u64,
         time: Timestamp,
         is_exhausted: bool,
-        worst: impl Fn(usize) -> i128,
+        (worst, dearest): (impl Fn(usize) -> i128, impl Fn(usize) -> i128),
     ) {
         for account in &mut self.0 {
+            // Of several budgets those that cover every action have forced nothing.
+            let has_forced =
+                is_exhausted && dearest(account.guardrail) > account.remaining(sets, time);
             if !account.is_current(sets, time) {
                 account.previous = account.current.take();
             }
@@ -278,7 +281,7 @@ impl Budgets {
             });
             tally.last = (number, time.0);
             tally.decisions += 1;
-            tally.exhausted += u64::from(is_exhausted);
+            tally.exhausted += u64::from(has_forced);
             tally.reserved = tally.reserved.saturating_add(worst);
         }
     }
@@ -380,7 +383,8 @@ mod tests {
     fn reserve(budgets: &mut Budgets, numbers: std::ops::Range<u64>, time: i64) {
         for number in numbers {
             let sets = ClockSets::default();
-            budgets.reserve(&sets, number, Timestamp(time), false, |_| cost_of(1.0));
+            let worst = |_| cost_of(1.0);
+            budgets.reserve(&sets, number, Timestamp(time), false, (worst, worst));
         }
     }
 

@@ -19,6 +19,7 @@ both!(
     budgets_change_while_they_run,
     a_week_and_a_month_are_kept_together,
     a_decision_that_is_cancelled_costs_nothing,
+    decisions_with_policies_of_their_own_are_cancelled_too,
     a_cost_below_its_range_gives_no_money_back,
     in_shadow_mode_nothing_is_spent,
     the_policy_leans_to_the_safe_action_before_the_money_is_gone,
@@ -162,12 +163,25 @@ fn a_week_and_a_month_are_kept_together(place: &Place) {
     assert_eq!(engine.change("x", change).unwrap().number, number);
     assert!(refuses(&engine));
     assert_eq!(until(&engine), end(&engine, 0).max(end(&engine, 1)));
+    let none = engine.change("x", json!({"budgets": {"errors": []}}));
+    assert_eq!(field(none), "budgets.errors");
     let twice = json!([month(2.0), month(3.0)]);
     let refused = engine.change("x", json!({"budgets": {"errors": twice}}));
     assert_eq!(field(refused), "budgets.errors[1].per");
     engine.stop();
     let engine = Engine::start(&place.database);
     assert_eq!(both(&engine)[1], sums(1.0, 2.0)[1]);
+    // Only the one that does not cover every action has forced the safe one.
+    let safe = |amount: f64, per: &str| json!({"amount": amount, "per": per, "pacing": false});
+    let ample = json!({"budgets": {"errors": [safe(0.1, "week"), safe(900.0, "month")]}});
+    engine.change("x", ample).unwrap();
+    let forced = engine.decide("x", "d").unwrap().published.fallback;
+    assert_eq!(forced, Some(Fallback::BudgetExhausted));
+    let view = engine.show("x").unwrap();
+    let exhausted: Vec<u64> = (view.budgets["errors"].as_slice().iter())
+        .map(|own| own.exhausted)
+        .collect();
+    assert_eq!(exhausted, [1, 0]);
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
@@ -181,6 +195,11 @@ fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
     assert_eq!(sums(&engine), (0.0, 1.0, 1.0));
     let view = engine.show("x").unwrap();
     assert_eq!((view.counts.missing, view.counts.outcomes), (1, 0));
+    let settled = |engine: &Caller| {
+        let arms = engine.live_state("x").missing.into_iter();
+        arms.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
+    };
+    assert_eq!(settled(&engine), (1, 1));
     // Twice is once, and what is cancelled has no outcome.
     engine.cancel("x", "a").unwrap();
     assert_eq!(engine.show("x").unwrap().number, view.number);
@@ -190,6 +209,7 @@ fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
     assert!(conflict(engine.cancel("x", "b")).contains("carried out"));
     assert_eq!(unknown(engine.cancel("x", "nobody")), "decision");
     assert_eq!(sums(&engine), (0.5, 0.0, 1.5));
+    assert_eq!(settled(&engine), (2, 1));
     engine.decide("x", "c").unwrap();
     let digest = engine.digest("x").unwrap();
     engine.stop();
@@ -199,6 +219,38 @@ fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
     engine.cancel("x", "a").unwrap();
     engine.cancel("x", "c").unwrap();
     assert_eq!(sums(&engine), (0.5, 0.0, 1.5));
+}
+
+/// What is in memory of a decision lacks its own policy: in a segment, and among candidates.
+fn decisions_with_policies_of_their_own_are_cancelled_too(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut segmented = budgeted(month(2.0));
+    segmented["segments"] = json!(["de", "fr"]);
+    engine.create(segmented).unwrap();
+    let mut candidates = plain("y");
+    for field in ["arms", "safe"] {
+        candidates.as_object_mut().unwrap().remove(field);
+    }
+    candidates["dimension"] = json!(2);
+    candidates["safe_action"] = json!([1.0, 0.0]);
+    candidates["agent"] = json!({"kind": "oplb", "parameter_norm": 2});
+    engine.create(candidates).unwrap();
+    engine
+        .decide_with("x", json!({"id": "a", "segment": "de"}))
+        .unwrap();
+    engine
+        .decide_with("y", json!({"id": "a", "actions": [[0.0, 1.0]]}))
+        .unwrap();
+    for name in ["x", "y"] {
+        engine.cancel(name, "a").unwrap();
+        assert_eq!(engine.show(name).unwrap().counts.missing, 1);
+    }
+    assert_eq!(sums(&engine), (0.0, 0.0, 2.0));
+    // What was done before is answered as before, in an archived experiment too.
+    engine.change("y", json!({"status": "archived"})).unwrap();
+    engine.cancel("y", "a").unwrap();
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
 fn only_the_safe_action_goes_beyond(place: &Place) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banister_engine::{
-    DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, PublishedPolicy, ReadFacts,
-    Record, RequestContext, Timestamp, candidate_names, named_costs, replay_reports,
+    Author, DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, PublishedPolicy,
+    ReadFacts, Record, RequestContext, Timestamp, candidate_names, named_costs, replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -116,7 +116,7 @@ pub struct AuditEvent {
     pub number: u64,
     /// Time.
     pub time: Timestamp,
-    /// `decision`, `part`, `outcome` or `default`.
+    /// `decision`, `part`, `outcome`, `default`, `missing` or `cancelled`.
     pub kind: &'static str,
     /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
     pub author: String,
@@ -260,6 +260,7 @@ pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> 
 fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
     let (author, event) = record.read()?;
     let kind = match event {
+        Event::Missing { .. } | Event::Lapsed if author.name() != Author::ENGINE => "cancelled",
         Event::Part(_) => "part",
         Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
             "outcome"

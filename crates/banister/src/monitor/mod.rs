@@ -592,12 +592,12 @@ impl Monitor {
         let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
-        let is_worse = alarm.kind == AlarmKind::ModelRefuted && alarm.forces_safe;
         let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);
         let same = |old: &&mut Alarm| key(old) == key(&alarm);
         match self.saved.alarms.iter_mut().find(same) {
             None => self.saved.alarms.push(alarm),
-            Some(old) if relearns || (is_worse && !old.forces_safe) => *old = alarm,
+            // The reaction may have been changed since.
+            Some(old) if relearns || (alarm.forces_safe && !old.forces_safe) => *old = alarm,
             Some(_) => return Next::Continue,
         }
         self.saved.raised += 1;

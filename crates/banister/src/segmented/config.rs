@@ -38,7 +38,7 @@ pub struct SegmentedConfig {
     /// Contexts of a segment that was not declared before it has a policy of its own; until then it shares one
     /// with other rare ones.
     pub pool_until: u64,
-    /// Segments with statistics of their own, at most; others stay in the pool.
+    /// Segments with statistics of their own, at most; rare ones give way to others.
     pub max_segments: usize,
     /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -434,7 +434,15 @@ fn bad_input_is_refused_and_changes_nothing() {
     .unwrap();
     let before = agent.save();
     let long = "x".repeat(201);
-    for name in ["", "  ", "a\nb", "a\u{202e}b", "a\u{200b}", long.as_str()] {
+    for name in [
+        "",
+        "  ",
+        "a\nb",
+        "a\u{202e}b",
+        "a\u{200b}",
+        "a\u{3164}",
+        long.as_str(),
+    ] {
         let error = agent.enter(name).unwrap_err().to_string();
         assert!(error.contains("segment"), "{error}");
     }

@@ -132,6 +132,11 @@ impl CheckedDeclaration {
             let Some(own) = budgets.get(&guardrail.name) else {
                 continue;
             };
+            if own.as_slice().is_empty() {
+                let field = format!("budgets.{}", guardrail.name);
+                let allowed = "a list has at least one budget: leave it out to have none";
+                return Err(Refusal::invalid(field, "empty", allowed));
+            }
             for (n, (field, budget)) in fields_of(&guardrail.name, own).enumerate() {
                 let before = &own.as_slice()[..n];
                 if before.iter().any(|other| other.per == budget.per) {

@@ -14,7 +14,7 @@ use super::{Experiment, ExperimentStatus};
 use crate::events::{DecisionEvent, PublishedPolicy};
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
-use crate::state::budget::{Account, BudgetView, Budgets, worst_case};
+use crate::state::budget::{Account, BudgetView, Budgets, cost_of, worst_case};
 use crate::state::clock::ClockSets;
 use crate::time::Timestamp;
 
@@ -37,9 +37,12 @@ pub(crate) fn reserve(
     decision: &DecisionEvent,
 ) {
     let is_exhausted = decision.fallback == Some(Fallback::BudgetExhausted);
-    budgets.reserve(sets, number, time, is_exhausted, |guardrail| {
-        worst_case(problem, decision.action, guardrail)
-    });
+    let worst = |guardrail: usize| worst_case(problem, decision.action, guardrail);
+    let dearest = |guardrail: usize| {
+        let each = problem.own_signals(guardrail + 1).iter();
+        each.map(|own| cost_of(own.hi)).max().unwrap_or(i128::MAX)
+    };
+    budgets.reserve(sets, number, time, is_exhausted, (worst, dearest));
 }
 
 impl Experiment {

@@ -205,6 +205,9 @@ impl Experiment {
                 // In shadow mode the caller's own policy was played.
                 let number = record.decision.filter(|&number| !self.was_shadow(number));
                 let origin = number.map_or(OwnOrigin::Logged, OwnOrigin::Announced);
+                if number.is_some() {
+                    self.missing.came(outcome.action as usize);
+                }
                 self.observe(record, outcome, origin)?;
             }
             Event::Matured {

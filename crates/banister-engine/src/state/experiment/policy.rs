@@ -102,12 +102,13 @@ impl Experiment {
 
     /// Checks that an arm can be added, or offered again: one that was retired keeps its features and ranges.
     pub(crate) fn check_new_arm(&self, arm: NamedArm) -> Result<NamedArm, Refusal> {
-        let Some(known) = self.arms.iter().find(|other| other.name == arm.name) else {
+        let Some(place) = self.arms.iter().position(|other| other.name == arm.name) else {
             self.check_unknown_arm(&arm)?;
             return Ok(arm);
         };
+        let known = &self.arms[place];
         let is_other = (arm.features.is_some() && arm.features != known.features)
-            || !(arm.ranges.is_empty() || arm.ranges == known.ranges);
+            || !(arm.ranges.is_empty() || arm.ranges == self.checked.standard.arm_ranges(place));
         if known.offered || is_other {
             let other = if known.offered {
                 ""
