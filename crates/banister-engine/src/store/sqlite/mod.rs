@@ -166,12 +166,13 @@ impl Sqlite {
             let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
             value.map_err(of)
         };
-        let (application, version): (i32, i32) =
-            (pragma("application_id")?, pragma("user_version")?);
+        // The tables first: another process that lays them out meanwhile has marked the file once they are there.
         let count = "SELECT count(*) FROM sqlite_master";
         let tables: i64 = (self.connection)
             .query_row(count, [], |row| row.get(0))
             .map_err(of)?;
+        let (application, version): (i32, i32) =
+            (pragma("application_id")?, pragma("user_version")?);
         match (application, version, tables) {
             (APPLICATION, LAYOUT_VERSION, _) => Ok(version),
             (APPLICATION, other, _) => Err(unknown_layout(other)),
