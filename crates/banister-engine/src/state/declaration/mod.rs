@@ -229,7 +229,9 @@ impl Declaration {
         Ok(own)
     }
 
-    fn check_rest(&self, is_new: bool) -> Result<CheckedDeclaration, Refusal> {
+    /// The same for a declaration from a log where it is not new: it was checked before it was written, and amounts may
+    /// have been lowered since.
+    pub(crate) fn check_rest(&self, is_new: bool) -> Result<CheckedDeclaration, Refusal> {
         check_name(&self.name)?;
         check_length("description", &self.description, 10_000)?;
         let kind = self.kind()?;
@@ -283,12 +285,6 @@ impl Declaration {
             checked.check_budgets_pay()?;
         }
         Ok(checked)
-    }
-
-    /// The same for a declaration from a log, which was checked before it was written; amounts may have been lowered
-    /// since.
-    pub(crate) fn check_stored(&self) -> Result<CheckedDeclaration, Refusal> {
-        self.check_rest(false)
     }
 
     fn kind(&self) -> Result<Kind, Refusal> {

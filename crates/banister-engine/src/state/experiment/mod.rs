@@ -131,7 +131,7 @@ impl Experiment {
     /// As its first event declares it.
     pub(crate) fn new(record: &Record, json: &str) -> Result<Self, String> {
         let declaration: Declaration = serde_json::from_str(json).map_err(|e| e.to_string())?;
-        let checked = declaration.check_stored().map_err(|e| e.to_string())?;
+        let checked = declaration.check_rest(false).map_err(|e| e.to_string())?;
         Self::made(record.number, record.time, checked)
     }
 

@@ -10,7 +10,7 @@ use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 use crate::state::facts::facts;
-use crate::state::learner::{Detached, Op, set_on_breach};
+use crate::state::learner::{Detached, Op, add_arm, set_on_breach};
 
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
@@ -206,9 +206,4 @@ impl Experiment {
             })
         })
     }
-}
-
-fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), banister::Error> {
-    let added = agent.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges);
-    added.map(|_| ())
 }

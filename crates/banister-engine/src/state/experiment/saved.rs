@@ -204,7 +204,7 @@ impl Experiment {
         let learned = saved.learned;
         let mut checked = learned
             .declaration
-            .check_stored()
+            .check_rest(false)
             .map_err(|e| e.to_string())?;
         for arm in learned.arms.iter().skip(checked.arms.len()) {
             (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;

@@ -52,9 +52,10 @@ pub(crate) enum OwnOrigin {
     Logged,
 }
 
-fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), String> {
+/// Offers an arm, a new one or one that was retired.
+pub(crate) fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), Error> {
     let added = agent.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges);
-    added.map(|_| ()).map_err(|e| e.to_string())
+    added.map(|_| ())
 }
 
 fn retire_arm(agent: &mut dyn Agent, name: &str) -> Result<(), String> {
@@ -129,7 +130,7 @@ impl Core {
     /// Takes over what depends on the declaration alone.
     pub(super) fn shape(&mut self, op: &Op) -> Result<(), String> {
         match op {
-            Op::AddArm(arm) => add_arm(&mut *self.agent, arm),
+            Op::AddArm(arm) => add_arm(&mut *self.agent, arm).map_err(|e| e.to_string()),
             Op::RetireArm(name) => retire_arm(&mut *self.agent, name),
             Op::OnBreach(on_breach) => {
                 set_on_breach(&mut *self.agent, *on_breach).map_err(|e| e.to_string())
@@ -180,7 +181,7 @@ impl Core {
                 agent.drawn(action as usize);
                 return Ok(());
             }
-            Op::AddArm(arm) => add_arm(agent, &arm)?,
+            Op::AddArm(arm) => add_arm(agent, &arm).map_err(|e| e.to_string())?,
             Op::RetireArm(name) => retire_arm(agent, &name)?,
             Op::OnBreach(on_breach) => {
                 set_on_breach(agent, on_breach).map_err(|e| e.to_string())?;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use banister::Agent;
 
 pub(crate) use self::core::{
-    Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView, set_on_breach,
+    Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView, add_arm, set_on_breach,
 };
 pub(crate) use actor::Actor;
 pub(crate) use detached::Detached;
