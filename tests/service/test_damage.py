@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from .experiments import create_all
+from .experiments import ARMS, costs_of, create_all
 from .log import rebuild
 from .server import banister, wait_for
 
@@ -88,13 +88,31 @@ def test_idle_experiments_do_not_make_a_start_long(serve):
     assert again.get("/v1/experiments").ok(200) == experiments
 
 
-def test_a_snapshot_of_something_else_is_found_out(filled):
+def test_a_snapshot_that_was_changed_is_not_used(filled):
     data_dir, _ = filled
     with opened(data_dir) as file:
-        # Without its seal, as earlier versions wrote it.
-        changed = "CAST(replace(CAST(substr(body, 10) AS TEXT), '\"decisions\":3', '\"decisions\":7') AS BLOB)"
-        file.execute(f"UPDATE snapshots SET body = {changed}")
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+        file.execute("UPDATE snapshots SET body = CAST(substr(body, 1, length(body) - 1) || x'00' AS BLOB)")
+    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir)
+    assert '"snapshot":null' in done.stdout and "checksum" in done.stdout
+
+
+def test_a_snapshot_of_another_log_is_found_out(serve, tmp_path):
+    """Its seal is right, and its state is not what the log says."""
+    kept = []
+    for reward in [0, 1]:
+        folder = tmp_path / f"log-{reward}"
+        folder.mkdir()
+        server = serve(data_dir=folder)
+        server.post("/v1/experiments", ARMS).ok(201)
+        server.post(f"{PATH}/decisions", {"id": "a"}).ok(200)
+        report = {"decision": "a", "reward": reward, "costs": costs_of(ARMS)}
+        server.post(f"{PATH}/outcomes", report).ok(200)
+        assert server.stop() == 0
+        with opened(server.data_dir) as file:
+            kept.append(file.execute("SELECT body, experiment FROM snapshots WHERE experiment > 0").fetchall())
+    with opened(server.data_dir) as file:
+        file.executemany("UPDATE snapshots SET body = ? WHERE experiment = ?", kept[0])
+    done = banister("rebuild", "--json", "--quiet", "--data-dir", server.data_dir, check=False)
     assert done.returncode == 1 and "snapshot" in done.stderr
     assert '"equal":false' in done.stdout
 
