@@ -267,7 +267,8 @@ class Segmented(SegmentedAgent):
         delta: δ: probability with which any policy ever violates a guardrail.
         label: Name in results; by default `segmented`.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.
-        max_segments: Segments with statistics of their own, at most; others stay in the pool.
+        max_segments: Segments with statistics of their own, at most; rare ones give way to
+            others.
         on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
             the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.

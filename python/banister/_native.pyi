@@ -303,7 +303,8 @@ class Agent:
         ranges: Mapping[str, ArrayLike] | None = None,
     ) -> int:
         """Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
-        a dictionary by signal, `"reward"` or the name of a guardrail. Returns its number."""
+        a dictionary by signal, `"reward"` or the name of a guardrail. One that was retired is offered again, with all
+        that is known of it. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
     def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]:

@@ -65,7 +65,9 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
         client.update("chat", budgets={"dollars": {**budget, "amount": 3e-4}})
 
         def spent() -> float:
-            return client.experiment("chat").budgets["dollars"].spent
+            kept = client.experiment("chat").budgets["dollars"]
+            assert isinstance(kept, banister.client.ServiceBudget)
+            return kept.spent
 
         def is_refused() -> bool:
             (answer,) = ask(gateway)
