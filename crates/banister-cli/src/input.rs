@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use banister::FieldError;
-use banister::OpbConfig;
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
@@ -19,14 +18,6 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
         .file_stem()
         .map_or("experiment".into(), |s| s.to_string_lossy());
     let config = parse(&path.display().to_string(), &text, overrides, |_| {})?;
-    for (i, agent) in config.agent.iter().enumerate() {
-        if let AgentConfig::Opb(OpbConfig {
-            max_arms: Some(_), ..
-        }) = agent
-        {
-            eprintln!("note: agent[{i}].max_arms is ignored: arms come without limit");
-        }
-    }
     let folder = path.parent().unwrap_or(Path::new(""));
     config
         .check_in(&stem, folder)

@@ -21,7 +21,7 @@ pub struct Decision {
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
     /// policy's reward. With a `fallback` it is only the safe action's own upper bound, and with `index`
-    /// and `sampled` optimism what they aim at: no bound.
+    /// optimism what it aims at: no bound.
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,
@@ -65,8 +65,7 @@ pub struct Confidence {
     /// Probability, at least, with which no policy ever violates a guardrail: 1 − δ.
     pub safety: f64,
     /// Probability, at least, with which the bounds behind optimism hold too, and with them the regret
-    /// bound: 1 − δ − δ_o; `None` where the optimism's regret is bounded in expectation (`index`), or not
-    /// proven (`sampled`).
+    /// bound: 1 − δ − δ_o; `None` where the optimism's regret is bounded in expectation (`index`).
     #[serde(default)]
     pub regret: Option<f64>,
 }

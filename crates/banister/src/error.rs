@@ -46,10 +46,10 @@ pub enum Error {
         names: String,
     },
     /// More outcomes than the horizon that the intervals were made for. Use anytime intervals
-    /// (`kl`, `subgaussian`, `bernstein`) or declare a longer horizon.
+    /// (`mixture`, `kl`, `subgaussian`) or declare a longer horizon.
     #[error(
         "the horizon of {horizon} outcomes is used up: `{intervals}` bounds hold for no more; declare \
-         a longer `horizon`, or use anytime intervals (`kl`, `subgaussian`, `bernstein`) without the \
+         a longer `horizon`, or use anytime intervals (`mixture`, `kl`, `subgaussian`) without the \
          paper's T_0 rule"
     )]
     HorizonExceeded {

@@ -139,7 +139,7 @@ pub(crate) fn check_relative(
     let name = &guardrail.name;
     if paper_bonus {
         let allowed = format!(
-            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`, `value` or `margin`"
+            "`{name}` is relative to an unknown safe cost, whose width the paper's bonus does not cover: use `least`"
         );
         return Err(Error::invalid("optimism", "paper", allowed));
     }

@@ -72,7 +72,7 @@ impl World {
         };
         let config = OpbConfig {
             intervals: Some(Intervals::Paper),
-            optimism: Optimism::Margin,
+            optimism: Optimism::Paper,
             horizon: Some(100_000_000),
             ..OpbConfig::default()
         };

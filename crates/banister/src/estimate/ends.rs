@@ -67,10 +67,3 @@ pub(super) fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
     let ends = rules.iter().map(|r| r.ends[usize::from(is_safe)]);
     ends.map(|ends| ends.count(side)).sum()
 }
-
-/// Budget of a signal's upper end.
-pub(super) fn upper_side(rule: &SignalRule, is_safe: bool) -> Side {
-    rule.ends[usize::from(is_safe)]
-        .upper
-        .unwrap_or(Side::Optimism)
-}

@@ -24,10 +24,10 @@ mod units;
 pub use saved::{SavedArm, SignalState};
 
 use crate::interval::{
-    Bernstein, Budget, Count, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
+    Budget, Count, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
-use ends::{Ends, Side, SignalRule, count, upper_side};
+use ends::{Ends, Side, SignalRule, count};
 use units::Units;
 
 /// Outcomes of an arm up to which each one is followed.
@@ -40,9 +40,8 @@ pub struct Estimates {
     rules: Vec<SignalRule>,
     /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
-    /// True if some rule reads the statistics of mixture intervals, or of Bernstein's.
+    /// True if some rule reads the statistics of mixture intervals.
     wants_mixture: bool,
-    wants_bernstein: bool,
     /// ε.
     lazy: f64,
     safety: Budget,
@@ -53,8 +52,6 @@ pub struct Estimates {
     state: Vec<SignalState>,
     /// Empty unless some rule is `mixture`.
     mixture: Vec<Mixture>,
-    /// Only filled where some rule is `bernstein`.
-    bernstein: Vec<Bernstein>,
     /// The cost whose last outcome contradicts those before: its mean has changed.
     refuted: Option<usize>,
 }
@@ -159,7 +156,6 @@ impl Estimates {
             optimism: Budget::new(level.optimism_delta, config.groups * arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
-            wants_bernstein: rules.iter().any(|r| r.rule.wants_bernstein()),
             lazy: if anytime { config.lazy } else { 0.0 },
             rules,
             pulls: Vec::new(),
@@ -167,7 +163,6 @@ impl Estimates {
             units: Vec::new(),
             state: Vec::new(),
             mixture: Vec::new(),
-            bernstein: Vec::new(),
             refuted: None,
         }
     }
@@ -201,32 +196,37 @@ impl Estimates {
 
     /// Adds what has the signals of an arm of the problem and stands under the next number here.
     pub(crate) fn add(&mut self, problem: &CheckedProblem, like: usize, is_safe: bool) {
-        let arm = self.pulls.len();
-        self.pulls.push(0);
-        self.arms.push(Arm {
-            is_safe,
-            ..Arm::default()
-        });
+        let mut widest = 0.0_f64;
         for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
             let (own, common, direction) = problem.signal_of(like, s);
-            let units = Units::new(own, common, direction);
+            let mut units = Units::new(own, common, direction);
+            units.width = rule.width(units.r);
+            widest = widest.max(units.width * units.stretch);
             let before = rule.before_the_first_pull(units.r);
             self.units.push(units);
             self.state.push(SignalState::before(before));
             if self.wants_mixture {
                 self.mixture.push(Mixture::default());
             }
-            self.bernstein.push(Bernstein::default());
         }
-        self.set_widths(arm);
+        self.pulls.push(0);
+        self.arms.push(Arm {
+            widest,
+            is_safe,
+            ..Arm::default()
+        });
     }
 
     /// Forgets what was learned under a number, for something else with the same signals. Its places are not given
     /// again: a first pull takes new ones.
     pub(crate) fn clear(&mut self, arm: usize) {
         self.pulls[arm] = 0;
+        let Arm {
+            widest, is_safe, ..
+        } = self.arms[arm];
         self.arms[arm] = Arm {
-            is_safe: self.arms[arm].is_safe,
+            widest,
+            is_safe,
             ..Arm::default()
         };
         for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
@@ -236,9 +236,7 @@ impl Estimates {
             if self.wants_mixture {
                 self.mixture[place] = Mixture::default();
             }
-            self.bernstein[place] = Bernstein::default();
         }
-        self.set_widths(arm);
     }
 
     /// Gives an arm that is about to be pulled its places in the budgets, if it has none: before any of its
@@ -271,25 +269,6 @@ impl Estimates {
             own.log_safety = self.safety.log_level(own.safety, ends(Side::Safety));
         }
         own.log_optimism = self.optimism.log_level(own.optimism, ends(Side::Optimism));
-        self.set_widths(arm);
-    }
-
-    /// Works out the half-widths of symmetric intervals.
-    fn set_widths(&mut self, arm: usize) {
-        let (signals, is_safe) = (self.rules.len(), self.arms[arm].is_safe);
-        let own = &mut self.arms[arm];
-        own.widest = 0.0;
-        for s in 0..signals {
-            let (lane, units) = (&self.rules[s], &mut self.units[arm * signals + s]);
-            let ends = lane.ends[usize::from(is_safe)];
-            let width = |side: Option<Side>| {
-                let level = own.log_level(side.unwrap_or(Side::Optimism));
-                lane.rule.width(level, units.r)
-            };
-            units.widths = (width(ends.lower), width(ends.upper));
-            let wider = units.widths.0.max(units.widths.1);
-            own.widest = own.widest.max(wider * units.stretch);
-        }
     }
 
     /// n·(1 + ε), the next count at which ends are computed.
@@ -375,7 +354,7 @@ impl Estimates {
                 let (units, state) = (&units[s], &mut states[s]);
                 state.sum += units.standardise(if s == 0 { reward } else { costs[s - 1] });
                 let rule = &self.rules[s].rule;
-                let Interval { lower, upper } = rule.symmetric(&count, state.sum, units.widths);
+                let Interval { lower, upper } = rule.symmetric(&count, state.sum, units.width);
                 (state.lower, state.upper) = (lower, upper);
             }
             return Some(count);
@@ -387,23 +366,10 @@ impl Estimates {
                 self.mixture[from + s].push(y);
             }
         }
-        if self.wants_bernstein {
-            self.push_bernstein(arm, reward, costs);
-        }
         if n < self.arms[arm].due {
             return None;
         }
         Some(self.recompute(arm))
-    }
-
-    #[inline(never)]
-    fn push_bernstein(&mut self, arm: usize, reward: f64, costs: &[f64]) {
-        let from = arm * self.rules.len();
-        for (s, lane) in self.rules.iter().enumerate() {
-            let y = self.units[from + s].standardise(if s == 0 { reward } else { costs[s - 1] });
-            let level = self.arms[arm].log_level(upper_side(lane, self.arms[arm].is_safe));
-            self.bernstein[from + s].push(y, lane.rule.log_term(level));
-        }
     }
 
     /// Computes an arm's ends from all its outcomes, beginning at those of the newer bucket.
@@ -426,7 +392,6 @@ impl Estimates {
                 count,
                 sum: state.sum,
                 mixture: self.mixture.get(place),
-                bernstein: &self.bernstein[place],
             };
             let mut refuted = false;
             for (end, side) in ends.each() {
@@ -496,7 +461,6 @@ impl Estimates {
                 count: Count::new(self.pulls[arm]),
                 sum: state.sum,
                 mixture: self.mixture.get(place),
-                bernstein: &self.bernstein[place],
             };
             let end = |end: End| {
                 let level = self.arms[arm].log_optimism;

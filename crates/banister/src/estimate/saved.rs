@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ends::{Side, SignalRule, count};
 use super::{Estimates, bucket};
-use crate::interval::{Bernstein, Interval, Mixture, Place};
+use crate::interval::{Interval, Mixture, Place};
 
 /// One signal of one arm, in the arm's own standard units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -44,15 +44,12 @@ pub struct SavedArm {
     pub signals: Vec<SignalState>,
     /// Per signal, where intervals are `mixture` and the arm was pulled, else empty.
     mixture: Vec<Mixture>,
-    /// Per signal, where intervals are `bernstein`; empty otherwise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bernstein: Vec<Bernstein>,
 }
 
 impl SavedArm {
-    /// True if it holds this number of signals, with sums and ends that can be, and no Bernstein states.
+    /// True if it holds this number of signals, with sums and ends that can be.
     pub fn fits(&self, signals: usize) -> bool {
-        self.signals.len() == signals && self.bernstein.is_empty() && self.is_sound()
+        self.signals.len() == signals && self.is_sound()
     }
 
     /// True if every number can stand in an estimate.
@@ -86,12 +83,7 @@ impl Estimates {
             places: [self.arms[arm].safety, self.arms[arm].optimism],
             signals: self.state[own.clone()].to_vec(),
             mixture: if self.wants_mixture && self.pulls[arm] > 0 {
-                self.mixture[own.clone()].to_vec()
-            } else {
-                Vec::new()
-            },
-            bernstein: if self.wants_bernstein {
-                self.bernstein[own].to_vec()
+                self.mixture[own].to_vec()
             } else {
                 Vec::new()
             },
@@ -114,7 +106,6 @@ impl Estimates {
         }
         self.pulls[arm] = saved.pulls;
         self.state[from..from + signals].copy_from_slice(&saved.signals);
-        self.bernstein[from..from + saved.bernstein.len()].copy_from_slice(&saved.bernstein);
         if !saved.mixture.is_empty() {
             self.mixture[from..from + signals].copy_from_slice(&saved.mixture);
         }

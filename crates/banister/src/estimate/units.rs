@@ -13,8 +13,8 @@ pub(super) struct Units {
     /// The same in units of the common range: shift + stretch·y.
     pub(super) shift: f64,
     pub(super) stretch: f64,
-    /// Half-widths of the lower and the upper end for n = 1, of symmetric intervals.
-    pub(super) widths: (f64, f64),
+    /// Half-width for n = 1, of symmetric intervals.
+    pub(super) width: f64,
 }
 
 impl Units {
@@ -34,7 +34,7 @@ impl Units {
                 (origin - base) * per_unit
             },
             stretch: if same { 1.0 } else { per_unit / scale },
-            widths: (0.0, 0.0),
+            width: 0.0,
         }
     }
 

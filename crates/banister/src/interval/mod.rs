@@ -3,10 +3,8 @@
 //! | kind | half-width or set | valid |
 //! |---|---|---|
 //! | `mixture` | see `mixture.rs` | any time, bounded signals |
-//! | `hoeffding` | R √(2 ln(T/δ_s)/n), R = 1/2 for bounded signals | for n ≤ T |
 //! | `kl` | { q : n·kl(p̂, q) ≤ ln((n+1)/δ_s) } | any time, bounded signals |
 //! | `subgaussian` | R √((n+ρ)(ln((n+ρ)/ρ) + 2 ln(1/δ_s)))/n | any time |
-//! | `bernstein` | see [`Bernstein`] | any time, bounded signals |
 //! | `paper` | √(2 ln(1/δ')/n), δ' = δ/(4KT), never clipped | the paper's, for R = 1 and n ≤ T; its level counts one guardrail, which bounded signals have room for many times over and sub-Gaussian ones have not |
 //! | `published` | √(2 ln(T²)/max(n,1)), r̂ = 0 and ĉ = 1 before the first pull, clipped at 1 | what made the published figures |
 //!
@@ -14,14 +12,12 @@
 //! an interval have levels of their own. An arm never pulled has the interval [0, 1] (the paper's β(0) = 0
 //! is neither safe nor optimistic).
 //!
-//! Files, in reading order: `mixture`, `kl`, `bernstein`, `budget`.
+//! Files, in reading order: `mixture`, `kl`, `budget`.
 
-mod bernstein;
 mod budget;
 mod kl;
 mod mixture;
 
-pub use bernstein::Bernstein;
 pub(crate) use budget::{Budget, OPTIMISM_DELTA, Place};
 pub use kl::{kl, kl_lower, kl_upper};
 pub use mixture::Mixture;
@@ -38,16 +34,12 @@ use crate::problem::Signal;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Intervals {
-    /// Hoeffding's inequality with a union over a known horizon.
-    Hoeffding,
     /// Mixture of bets, anytime; the default for bounded signals.
     Mixture,
     /// Binary Kullback-Leibler, anytime.
     Kl,
     /// Normal mixture, anytime; the default for sub-Gaussian signals.
     Subgaussian,
-    /// Predictable plug-in empirical Bernstein, anytime.
-    Bernstein,
     /// As the paper's text specifies.
     Paper,
     /// As in the code that made the paper's figures.
@@ -58,11 +50,9 @@ impl Intervals {
     /// The name used in configuration.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Hoeffding => "hoeffding",
             Self::Mixture => "mixture",
             Self::Kl => "kl",
             Self::Subgaussian => "subgaussian",
-            Self::Bernstein => "bernstein",
             Self::Paper => "paper",
             Self::Published => "published",
         }
@@ -78,15 +68,12 @@ impl Intervals {
 
     /// True if it holds at all times at once, with no horizon.
     pub fn is_anytime(self) -> bool {
-        matches!(
-            self,
-            Self::Mixture | Self::Kl | Self::Subgaussian | Self::Bernstein
-        )
+        matches!(self, Self::Mixture | Self::Kl | Self::Subgaussian)
     }
 
     /// True if it needs observations that cannot leave their range.
     pub fn needs_bounded(self) -> bool {
-        matches!(self, Self::Mixture | Self::Kl | Self::Bernstein)
+        matches!(self, Self::Mixture | Self::Kl)
     }
 }
 
@@ -209,7 +196,6 @@ pub(crate) struct Observed<'a> {
     pub sum: f64,
     /// Where the kind is `mixture`.
     pub mixture: Option<&'a Mixture>,
-    pub bernstein: &'a Bernstein,
 }
 
 impl Observed<'_> {
@@ -223,8 +209,6 @@ impl Observed<'_> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rule {
     kind: Intervals,
-    /// ln T of `hoeffding`, added to every end's ln(1/δ_s).
-    log_horizon: f64,
     /// Log term whatever the end's level: of `paper` and `published`, or forced.
     fixed: Option<f64>,
     /// A forced log term voids the guarantee; it is for negative controls.
@@ -283,10 +267,6 @@ impl Rule {
         };
         Self {
             kind,
-            log_horizon: match kind {
-                Intervals::Hoeffding => log(t),
-                _ => 0.0,
-            },
             fixed: level.log_term.or(own),
             forced: level.log_term.is_some(),
             unit_noise: bounded && matches!(kind, Intervals::Paper | Intervals::Published),
@@ -304,20 +284,13 @@ impl Rule {
 
     /// True if the interval is a mean ± a constant/√n, clipped or not.
     pub(crate) fn is_symmetric(&self) -> bool {
-        use Intervals::{Hoeffding, Paper, Published};
-        matches!(self.kind, Hoeffding | Paper | Published)
+        matches!(self.kind, Intervals::Paper | Intervals::Published)
     }
 
     /// True if it reads the statistics of [`Mixture`].
     #[inline]
     pub(crate) fn wants_mixture(&self) -> bool {
         self.kind == Intervals::Mixture
-    }
-
-    /// True if it reads the statistics of [`Bernstein`].
-    #[inline]
-    pub(crate) fn wants_bernstein(&self) -> bool {
-        self.kind == Intervals::Bernstein
     }
 
     /// R in use, given the signal's own.
@@ -328,24 +301,18 @@ impl Rule {
     /// The log term of an end at level δ_s, given ln(1/δ_s).
     #[inline]
     pub(crate) fn log_term(&self, log_level: f64) -> f64 {
-        self.fixed.unwrap_or(log_level + self.log_horizon)
+        self.fixed.unwrap_or(log_level)
     }
 
-    /// Half-width of the symmetric kinds for n = 1.
-    pub(crate) fn width(&self, log_level: f64, r: f64) -> f64 {
-        self.noise(r) * (2.0 * self.log_term(log_level)).sqrt()
+    /// Half-width of the symmetric kinds for n = 1; their log term is fixed.
+    pub(crate) fn width(&self, r: f64) -> f64 {
+        self.noise(r) * (2.0 * self.log_term(0.0)).sqrt()
     }
 
-    /// The interval of the symmetric kinds after the first observation, from the half-widths of its lower
-    /// and upper end for n = 1.
+    /// The interval of the symmetric kinds after the first observation, from their half-width for n = 1.
     #[inline]
-    pub(crate) fn symmetric(&self, count: &Count, sum: f64, widths: (f64, f64)) -> Interval {
-        let mean = sum * count.inverse;
-        Interval {
-            lower: mean - widths.0 * count.root_inverse,
-            upper: mean + widths.1 * count.root_inverse,
-        }
-        .within(self.clip)
+    pub(crate) fn symmetric(&self, count: &Count, sum: f64, width: f64) -> Interval {
+        Interval::around(sum * count.inverse, width * count.root_inverse).within(self.clip)
     }
 
     /// One end after the first observation. `start` is the trivial end, or one in force: Newton's method
@@ -383,17 +350,13 @@ impl Rule {
                     End::Upper => kl_upper_within(mean, level, start),
                 }
             }
-            Intervals::Bernstein => match observed.bernstein.interval(log_term) {
-                Some((centre, radius)) => around(centre, radius),
-                None => end.trivial(),
-            },
             Intervals::Subgaussian => {
                 let n = count.n as f64 + self.rho;
                 let grown = if self.forced { 0.0 } else { log(n / self.rho) };
                 let radius = r * (n * (grown + 2.0 * log_term)).sqrt() * count.inverse;
                 around(observed.mean(), radius)
             }
-            Intervals::Hoeffding | Intervals::Paper | Intervals::Published => {
+            Intervals::Paper | Intervals::Published => {
                 let radius = self.noise(r) * (2.0 * log_term).sqrt() * count.root_inverse;
                 around(observed.mean(), radius)
             }
@@ -444,7 +407,7 @@ impl Rule {
     pub(crate) fn before_the_first_pull(&self, r: f64) -> Interval {
         if self.kind == Intervals::Published {
             let centre = f64::from(u8::from(self.cost));
-            return Interval::around(centre, self.width(0.0, r)).clipped();
+            return Interval::around(centre, self.width(r)).clipped();
         }
         Interval::UNKNOWN
     }

@@ -6,7 +6,6 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor};
-use crate::optimism::{Optimism, Seed};
 use crate::problem::ArmRanges;
 
 impl Agent for Opb {
@@ -23,13 +22,6 @@ impl Agent for Opb {
         self.begin_decision();
         self.publish_safe(reason);
         Some(&self.decision)
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        if self.checked.config.optimism == Optimism::Sampled {
-            self.planner.reseed(Seed::new(seed, stream));
-            self.stale = true;
-        }
     }
 
     fn check_outcome(

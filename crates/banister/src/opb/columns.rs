@@ -2,6 +2,7 @@
 
 use super::Opb;
 use crate::interval::Count;
+use crate::optimism::Optimism;
 
 impl Opb {
     pub(crate) fn push_arm(&mut self, name: String) {
@@ -57,7 +58,7 @@ impl Opb {
             }
             None => {
                 self.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
-                if self.checked.config.optimism.leans() {
+                if self.checked.config.optimism == Optimism::Index {
                     self.write_means(column, arm);
                 }
                 self.bounds.update_spread(column);

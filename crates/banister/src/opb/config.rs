@@ -11,7 +11,7 @@ use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
+use crate::optimism::{Optimism, check_floor, is_zero};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -28,15 +28,12 @@ pub struct OpbConfig {
     pub intervals: Option<Intervals>,
     /// Choice of optimism about the reward.
     pub optimism: Optimism,
-    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
-    #[serde(skip_serializing_if = "is_usual_omega")]
-    pub omega: f64,
     /// δ: probability with which any policy ever violates a guardrail.
     pub delta: f64,
-    /// δ_o: probability, beside δ, with which the regret bound of `least`, `value` and `margin` may fail; bounds
-    /// that only serve optimism share it.
+    /// δ_o: probability, beside δ, with which the regret bound of `least` may fail; bounds that only serve optimism
+    /// share it.
     pub optimism_delta: f64,
-    /// T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0 rule.
+    /// T, needed by `paper` and `published` intervals and by the T_0 rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon: Option<u64>,
     /// Intersects intervals over time; by default anytime ones only.
@@ -49,10 +46,6 @@ pub struct OpbConfig {
     /// intervals with a horizon always do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lazy: Option<f64>,
-    /// Ignored: arms are without limit. Older files have it.
-    #[serde(skip_serializing)]
-    #[schemars(skip)]
-    pub max_arms: Option<usize>,
     /// Treatment of guardrails whose safe cost is unknown.
     pub unknown_safe_cost: UnknownSafeCost,
     /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
@@ -75,14 +68,12 @@ impl Default for OpbConfig {
             label: None,
             intervals: None,
             optimism: Optimism::Index,
-            omega: OMEGA,
             delta: 0.01,
             optimism_delta: OPTIMISM_DELTA,
             horizon: None,
             intersect: None,
             rho: 1.0,
             lazy: None,
-            max_arms: None,
             unknown_safe_cost: UnknownSafeCost::default(),
             on_breach: None,
             run_length: RUN_LENGTH,
@@ -156,7 +147,7 @@ impl OpbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        let other = (!self.optimism.leans()).then_some(self.optimism_delta);
+        let other = (self.optimism != Optimism::Index).then_some(self.optimism_delta);
         proven.then(|| Confidence::new(self.delta, other))
     }
 
@@ -198,7 +189,6 @@ impl OpbConfig {
         }
         check_run_length(self.run_length)?;
         check_floor(self.floor, self.optimism)?;
-        check_omega(self.omega)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         Ok(CheckedOpb {
@@ -231,7 +221,7 @@ impl OpbConfig {
             } else {
                 let name = self.intervals.map_or("", Intervals::name);
                 format!(
-                    "`{name}` intervals need a horizon; `mixture`, `kl`, `subgaussian` and `bernstein` do not"
+                    "`{name}` intervals need a horizon; `mixture`, `kl` and `subgaussian` do not"
                 )
             };
             return Err(Error::invalid("horizon", "absent", who));
@@ -263,7 +253,7 @@ impl OpbConfig {
             for (name, signal) in signals {
                 if signal.sub_gaussian.is_some() {
                     let allowed = format!(
-                        "`{name}` is sub-Gaussian, these intervals need a bounded signal: use `subgaussian` or `hoeffding`"
+                        "`{name}` is sub-Gaussian, these intervals need a bounded signal: use `subgaussian`"
                     );
                     return Err(Error::invalid("intervals", kind.name(), allowed));
                 }
@@ -271,15 +261,11 @@ impl OpbConfig {
         }
         let paper = self.optimism == Optimism::Paper;
         check_relative(problem, paper, self.unknown_safe_cost)?;
-        let symmetric = matches!(
-            self.intervals,
-            Some(Intervals::Paper | Intervals::Hoeffding)
-        );
-        if self.optimism == Optimism::Paper && !symmetric {
+        if paper && self.intervals != Some(Intervals::Paper) {
             return Err(Error::invalid(
                 "optimism",
                 "paper",
-                "the paper's bonus is for symmetric radii: use it with `paper` or `hoeffding` intervals",
+                "the paper's bonus is for symmetric radii: use it with `paper` intervals",
             ));
         }
         Ok(())

@@ -4,10 +4,10 @@
 //! **Problem.** K arms with unknown mean reward and m unknown mean costs; every policy published
 //! must keep its expected costs within the thresholds.
 //! **Guarantee.** With probability 1 − δ, every policy in every round is feasible. The regret is of order √(KT)/Δ up to
-//! logarithms (theory: [`crate::theory`]): with probability 1 − δ − δ_o for `least`, `value` and `margin` optimism, in
-//! expectation for `index`; for `sampled` that is not proven.
+//! logarithms (theory: [`crate::theory`]): with probability 1 − δ − δ_o for `least` optimism, in expectation for
+//! `index`.
 //! **Cost per round.** A few sums. When an arm's outcomes have grown by half a percent, its intervals and
-//! one small LP (`paper`, `margin`) or about three (`index`, `least`): O(K m) at worst, no allocation.
+//! one small LP (`paper`) or about three (`index`, `least`): O(K m) at worst, no allocation.
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 //!
@@ -260,13 +260,13 @@ impl Opb {
     pub(crate) fn widen(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
         let optimism = self.checked.config.optimism;
         let most = self.problem.reward.hi;
-        // These take κ = 1, which is enough while no reward lies a whole range above another.
-        let fixed = [Optimism::Margin, Optimism::Paper, Optimism::Published];
+        // The paper's bonus is enough while no reward lies a whole range above another.
+        let fixed = [Optimism::Paper, Optimism::Published];
         if fixed.contains(&optimism)
             && let Some([lo, hi]) = ranges.0.get("reward").filter(|own| own[1] > most)
         {
             let allowed = format!(
-                "optimism `{}` needs rewards up to {most}, as the arms declared have: use `least` or `value`",
+                "optimism `{}` needs rewards up to {most}, as the arms declared have: use `index` or `least`",
                 optimism.name()
             );
             let value = format!("[{lo}, {hi}]");
@@ -435,15 +435,8 @@ impl Opb {
     /// Leans the next plan from means towards bounds, where its optimism does.
     #[inline]
     fn lean(&mut self) {
-        let (config, estimates, arms) = (&self.checked.config, &self.estimates, &self.arm);
-        let outcomes = self.outcomes;
-        self.planner.lean(&self.bounds, |seed, leans| {
-            if config.optimism == Optimism::Sampled {
-                for (a, lean) in leans.iter_mut().enumerate() {
-                    *lean = config.omega * seed.normal(outcomes, a as u64);
-                }
-                return;
-            }
+        let (estimates, arms) = (&self.estimates, &self.arm);
+        self.planner.lean(&self.bounds, |leans| {
             let pulls = estimates.pulls();
             let total: u64 = arms.iter().map(|&arm| pulls[arm]).sum();
             let each = total as f64 / arms.len() as f64;

@@ -7,7 +7,6 @@ use crate::agent::Agent as _;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::estimate::SavedArm;
-use crate::interval::Intervals;
 use crate::monitor::{Monitor, SavedMonitor};
 use crate::optimism::SavedPlanner;
 use crate::problem::{ArmRanges, Problem};
@@ -66,7 +65,7 @@ impl Opb {
 
     /// The same without the solvers' warm starts: what the outcomes alone have taught it.
     pub fn save_learned(&self) -> String {
-        self.snapshot(self.planner.save_learned(), None)
+        self.snapshot(SavedPlanner::default(), None)
     }
 
     fn snapshot(&self, planner: SavedPlanner, decision: Option<Decision>) -> String {
@@ -203,31 +202,12 @@ fn check_arms(snapshot: &Snapshot, forgotten: u64) -> Result<(), Error> {
         )));
     }
     let signals = 1 + declared.guardrails.len();
-    // Without its states a Bernstein interval would forget data that `pulls` still counts.
-    let states = match snapshot.config.intervals {
-        Some(Intervals::Bernstein) => signals,
-        _ => 0,
-    };
     for arm in arms {
         if arm.outcomes.signals.len() != signals {
             return Err(broken(format!(
                 "arm `{}` has {} signals, expected {signals}",
                 arm.name,
                 arm.outcomes.signals.len()
-            )));
-        }
-        let bernstein = &arm.outcomes.bernstein;
-        if bernstein.len() != states {
-            return Err(broken(format!(
-                "arm `{}` has {} Bernstein states, expected {states}",
-                arm.name,
-                bernstein.len()
-            )));
-        }
-        if bernstein.iter().any(|b| b.count() != arm.outcomes.pulls) {
-            return Err(broken(format!(
-                "the Bernstein states of arm `{}` count other outcomes than the arm",
-                arm.name
             )));
         }
         if !arm.outcomes.is_sound() {

@@ -7,7 +7,6 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::monitor::{Assumption, Monitor};
-use crate::optimism::{Optimism, Seed};
 use crate::problem::ArmRanges;
 
 impl Agent for Oplb {
@@ -22,13 +21,6 @@ impl Agent for Oplb {
 
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         Some(Oplb::decide_safe(self, reason))
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        if self.checked.optimism == Optimism::Sampled {
-            self.planner.reseed(Seed::new(seed, stream));
-            self.kept = None;
-        }
     }
 
     fn check_outcome(

@@ -14,7 +14,7 @@ use crate::linear::{
 use crate::monitor::{
     Assumption, MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use crate::optimism::{OMEGA, Optimism, check_floor, check_omega, is_usual_omega, is_zero};
+use crate::optimism::{Optimism, check_floor, is_zero};
 use crate::problem::{CheckedProblem, Model, REWARD, Signal};
 use crate::safe_cost::{UnknownSafeCost, check_relative};
 
@@ -85,9 +85,6 @@ pub struct OplbConfig {
     /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimism: Option<Optimism>,
-    /// ω of `sampled`: scale of the draws, in half-widths of the intervals.
-    #[serde(skip_serializing_if = "is_usual_omega")]
-    pub omega: f64,
     /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.
     pub delta: f64,
     /// Probability with which the reward's bounds may ever fail, on which only the regret rests.
@@ -139,7 +136,6 @@ impl Default for OplbConfig {
             links: BTreeMap::new(),
             solver: Solver::default(),
             optimism: None,
-            omega: OMEGA,
             delta: 0.01,
             optimism_delta: 0.1,
             radius: None,
@@ -257,9 +253,7 @@ impl OplbConfig {
     /// Probabilities of its promises; `None` where the parameters void them.
     pub fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        let leans = self.optimism.unwrap_or_default().leans();
-        let other = (!leans).then_some(self.optimism_delta);
-        proven.then(|| Confidence::new(self.delta, other))
+        proven.then(|| Confidence::new(self.delta, Some(self.optimism_delta)))
     }
 
     /// Reaction to an alarm, also where it is not given.
@@ -360,7 +354,6 @@ impl OplbConfig {
         };
         check_run_length(self.run_length)?;
         check_floor(self.floor, optimism)?;
-        check_omega(self.omega)?;
         let monitor = MonitorConfig {
             on_breach: self.on_breach(),
             run_length: self.run_length,
@@ -445,14 +438,14 @@ impl OplbConfig {
                 return Err(Error::invalid(
                     "optimism",
                     "published",
-                    "it belongs to the published K-armed figures: use `least`, `value`, `margin`, `sampled` or `paper`",
+                    "it belongs to the published K-armed figures: use `least` or `paper`",
                 ));
             }
             (_, Some(Optimism::Index)) => {
                 return Err(Error::invalid(
                     "optimism",
                     "index",
-                    "it counts the outcomes of arms: use `least`, `value`, `margin`, `sampled` or `paper`",
+                    "it counts the outcomes of arms: use `least` or `paper`",
                 ));
             }
             (Solver::Exact, Some(other)) if other != Optimism::Paper => {

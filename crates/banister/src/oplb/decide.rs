@@ -260,14 +260,12 @@ impl Oplb {
             if let Some(logit) = &mut self.logits[0] {
                 view_actions(logit, &self.evidence, reach, |a, ends| {
                     self.bounds.reward_upper[a] = ends.upper;
-                    self.bounds.reward_mean[a] = ends.mean;
                 });
             }
             self.bounds.reward_upper[column] = upper_end(safe.upper);
             self.bounds.update_spreads();
         }
         self.planner.changed_all(&self.bounds);
-        self.sample(safe);
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);
@@ -278,48 +276,6 @@ impl Oplb {
             &self.bounds.thresholds,
             &mut self.decision,
         )
-    }
-
-    /// Draws for `sampled`: one η in R^d for all actions, so that similar ones are drawn alike. ⟨y_a, η⟩/‖y_a‖
-    /// is standard normal for the whitened features y_a.
-    fn sample(&mut self, safe: &SafeReward) {
-        if self.checked.optimism != Optimism::Sampled {
-            return;
-        }
-        let (actions, omega) = (&self.evidence.actions, self.checked.config.omega);
-        let (columns, outcomes) = (&actions.columns, self.evidence.outcomes);
-        let offset = self.evidence.signals[0].offset;
-        let is_linked = self.is_linked(0);
-        let bounds = &mut self.bounds;
-        if !is_linked {
-            for (mean, centre) in bounds.reward_mean.iter_mut().zip(&columns.means[0]) {
-                *mean = (centre + offset).clamp(0.0, 1.0);
-            }
-        }
-        bounds.reward_mean[actions.safe] = safe.centre.clamp(0.0, 1.0);
-        for i in 0..bounds.margins.len() {
-            let ends = bounds.cost_lower[i].iter().zip(&bounds.cost_upper[i]);
-            for (mean, (l, u)) in bounds.cost_mean[i].iter_mut().zip(ends) {
-                *mean = 0.5 * (l + u);
-            }
-        }
-        self.planner.lean(bounds, |seed, leans| {
-            leans.fill(0.0);
-            for (j, row) in columns.whitened.chunks_exact(actions.stride).enumerate() {
-                let eta = seed.normal(outcomes, j as u64);
-                for (lean, y) in leans.iter_mut().zip(row) {
-                    *lean += eta * y;
-                }
-            }
-            for (lean, square) in leans.iter_mut().zip(&columns.squares[1]) {
-                let length = square.sqrt();
-                *lean = if length > 0.0 {
-                    omega * *lean / length
-                } else {
-                    0.0
-                };
-            }
-        });
     }
 
     /// The paper's bounds on whole policies, maximised to a certificate.

@@ -5,7 +5,7 @@
 //! every guardrail with margin. Every policy published must keep its expected costs within the
 //! thresholds.
 //! **Guarantee.** With probability 1 − δ, every policy in every round is feasible; with probability
-//! 1 − δ − δ_o the regret is of order d√T/Δ too (theory: [`crate::theory`]), unless optimism is `sampled`.
+//! 1 − δ − δ_o the regret is of order d√T/Δ too (theory: [`crate::theory`]).
 //! **Cost per round.** Observing O(d²); deciding O(1) while the actions stay and little is learned, else O(Kd²)
 //! and linear programs as in [`crate::Opb`] (`linearised`) or the certified search of
 //! [`crate::solve::ConeSolver`] (`exact`); no allocation.
@@ -45,7 +45,7 @@ use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, log_odds, with_
 use crate::monitor::Monitor;
 use crate::optimism::Bounds;
 use crate::optimism::Floor;
-use crate::optimism::{Optimism, Planner};
+use crate::optimism::Planner;
 use crate::problem::{CheckedProblem, Model, Problem};
 use crate::safe_cost::TZeroRule;
 use config::CheckedOplb;
@@ -281,10 +281,10 @@ fn setup(checked: &CheckedOplb) -> Setup {
             advice: "declare a larger one, or `long_features = \"clip\"`",
         },
         projected: true,
-        // Exact policies and draws are made from whitened features, intervals from their lengths alone.
-        tables: match (checked.config.solver, checked.optimism) {
-            (Solver::Linearised, Optimism::Sampled) | (Solver::Exact, _) => Tables::Whitened,
-            (Solver::Linearised, _) => Tables::Lengths,
+        // Exact policies are made from whitened features, intervals from their lengths alone.
+        tables: match checked.config.solver {
+            Solver::Exact => Tables::Whitened,
+            Solver::Linearised => Tables::Lengths,
         },
     }
 }

@@ -94,7 +94,7 @@ impl Oplb {
             actions: evidence.actions,
             names: evidence.names,
             kept: None,
-            planner: self.planner.save_learned(),
+            planner: SavedPlanner::default(),
             start: Vec::new(),
             safe: self.safe_estimates.as_ref().map(|e| e.save(0)),
             t_zero: self.t_zero.as_ref().map(|rule| rule.saved.clone()),

@@ -18,9 +18,9 @@ pub struct Bounds {
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a.
     pub reward_upper: Vec<f64>,
-    /// r̂_a, or the middle of what is possible; only `index` and `sampled` optimism look at it.
+    /// r̂_a, or the middle of what is possible; only `index` optimism looks at it.
     pub reward_mean: Vec<f64>,
-    /// ĉ_{a,i} within [l, u], or the middle of them, one row per guardrail; for the same two.
+    /// ĉ_{a,i} within [l, u], or the middle of them, one row per guardrail; for `index` too.
     pub cost_mean: Vec<Vec<f64>>,
     /// l_{a,i}, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,

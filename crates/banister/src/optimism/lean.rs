@@ -1,82 +1,22 @@
 //! Optimism that leans from the means towards the bounds, and plays `least` on what it finds there.
 //!
-//! Only u decides what is safe, so what is optimistic need not hold with high probability. With a lean x_a per
-//! action and policy,
+//! Only u decides what is safe, so what is optimistic need not hold with high probability. With a lean x_a in
+//! [0, 1] per action and policy,
 //!
 //! ```text
-//!   r̃_a = r̂_a + x_a(U_a − r̂_a),     c̃_{a,i} = ĉ_{a,i} − x_a(ĉ_{a,i} − l_{a,i})   (x_a < 0: + |x_a|(u − ĉ)),
+//!   r̃_a = r̂_a + x_a(U_a − r̂_a),     c̃_{a,i} = ĉ_{a,i} − x_a(ĉ_{a,i} − l_{a,i}),
 //! ```
 //!
 //! clipped to the range and c̃ to u, stand in for U and l: R̃ = max { π·r̃ : π·c̃_i ≤ τ_i }, D̃ = max_i (u − c̃)/Δ,
 //! and the policy is the one of { π·u ≤ τ } with the smallest (R̃ − π·r̃)/π·D̃.
 //!
-//! - `index`: x_a = √(ln(1 + t/(K n_a))/L_a) ≤ 1, n_a of t outcomes being the arm's and L_a the level of its
-//!   bounds in nats. So the index is what a bound at the level Kn_a/t would be: a bound that fails this often
-//!   costs no more regret than it saves (MOSS, Audibert and Bubeck 2009; anytime, Degenne and Perchet 2016;
-//!   with kl, Garivier, Hadiji, Ménard and Stoltz 2022). Arms pulled more than their share need little
-//!   optimism, those pulled less get more of it as time goes on.
-//! - `sampled`: x_a = ωη_a with a standard normal η_a. Its regret is not proven.
-//!
-//! Draws are numbered by the outcomes they rest on, not by when they were asked for: the same outcomes and
-//! the same seed give the same policy, and a snapshot needs no position in a stream.
+//! `index` has x_a = √(ln(1 + t/(K n_a))/L_a) ≤ 1, n_a of t outcomes being the arm's and L_a the level of its
+//! bounds in nats. So the index is what a bound at the level Kn_a/t would be: a bound that fails this often
+//! costs no more regret than it saves (MOSS, Audibert and Bubeck 2009; anytime, Degenne and Perchet 2016;
+//! with kl, Garivier, Hadiji, Ménard and Stoltz 2022). Arms pulled more than their share need little
+//! optimism, those pulled less get more of it as time goes on.
 
 use super::Bounds;
-use crate::error::{Error, finite};
-use serde::{Deserialize, Serialize};
-
-/// ω by default: at the usual levels, about the standard deviation of a posterior.
-pub(crate) const OMEGA: f64 = 0.2;
-
-/// Refuses a scale that is none.
-pub(crate) fn check_omega(omega: f64) -> Result<(), Error> {
-    if finite("omega", omega)? < 0.0 {
-        return Err(Error::invalid("omega", omega, "must not be negative"));
-    }
-    Ok(())
-}
-
-/// Omits the usual scale from what is written.
-pub(crate) fn is_usual_omega(omega: &f64) -> bool {
-    *omega == OMEGA
-}
-
-/// Source of the draws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Seed {
-    seed: u64,
-    stream: u64,
-}
-
-impl Seed {
-    /// The start of a numbered stream of a seed.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        Self { seed, stream }
-    }
-
-    /// True for an agent that was never given another.
-    pub(super) fn is_first(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The `number`-th standard normal after so many outcomes, by Box and Muller.
-    pub(crate) fn normal(self, outcomes: u64, number: u64) -> f64 {
-        let key = [self.seed, self.stream, outcomes, number];
-        let first = key.into_iter().fold(0, |hash, word| mix(hash ^ word));
-        // In (0, 1], and in [0, 1).
-        let unit = |word: u64| (word >> 11) as f64 / (1_u64 << 53) as f64;
-        let radius = (-2.0 * libm::log(1.0 - unit(first))).sqrt();
-        radius * libm::cos(2.0 * std::f64::consts::PI * unit(mix(first)))
-    }
-}
-
-/// One step of SplitMix64 (Steele, Lea and Flood, 2014).
-fn mix(word: u64) -> u64 {
-    let z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 /// Nats that anytime intervals take beside ln(1/δ_s), about.
 const OVERHEAD: f64 = 3.0;
@@ -118,9 +58,8 @@ impl Leaned {
             for i in 0..bounds.margins.len() {
                 let (l, u) = (bounds.cost_lower[i][a], bounds.cost_upper[i][a]);
                 let mean = bounds.cost_mean[i][a];
-                let reach = if lean > 0.0 { mean - l } else { u - mean };
                 // Relative costs may be below 0, single ones not.
-                let cost = (mean - lean * reach).max(l.min(0.0)).min(u);
+                let cost = (mean - lean * (mean - l)).max(l.min(0.0)).min(u);
                 self.cost_lower[i][a] = cost;
                 self.spread[a] = self.spread[a].max((u - cost) / bounds.margins[i]);
             }

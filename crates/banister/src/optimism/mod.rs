@@ -7,15 +7,13 @@
 //! | name | κ |
 //! |---|---|
 //! | `paper` | such that V_a = r̂_a + (1 + 2/Δ) β_a, nothing clipped |
-//! | `margin` | 1 |
-//! | `value` | (R̄ − U_0)₊ |
 //! | `least` | the smallest κ for which the LP is worth R̄ |
-//! | `index`, `sampled` | the smallest κ for less than U and more than l: safe, but the lemma's second half is void |
+//! | `index` | the smallest κ for less than U and more than l: safe, but the lemma's second half is void |
 //! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 //!
-//! Files, in reading order: `bounds`, this page, `lean` (`index`, `sampled`), `analytic_center` (ties), `floor`.
+//! Files, in reading order: `bounds`, this page, `lean` (`index`), `analytic_center` (ties), `floor`.
 
 mod analytic_center;
 mod bounds;
@@ -24,8 +22,7 @@ mod lean;
 
 pub use bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, is_zero};
-pub use lean::Seed;
-pub(crate) use lean::{Leaned, OMEGA, check_omega, index_lean, is_usual_omega};
+pub(crate) use lean::{Leaned, index_lean};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
@@ -40,18 +37,12 @@ use analytic_center::centre_ties;
 pub enum Optimism {
     /// As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
     Paper,
-    /// κ = 1, for rewards in a known range.
-    Margin,
-    /// κ = (R̄ − U_0)₊; one more LP a round.
-    Value,
     /// The smallest κ that the lemma allows.
     #[default]
     Least,
     /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is small
     /// in expectation.
     Index,
-    /// The smallest κ for a draw of what the means may be: safe as ever, its regret is not proven.
-    Sampled,
     /// As in the code that made the paper's figures.
     Published,
 }
@@ -61,25 +52,16 @@ impl Optimism {
     pub fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
-            Self::Margin => "margin",
-            Self::Value => "value",
             Self::Least => "least",
             Self::Index => "index",
-            Self::Sampled => "sampled",
             Self::Published => "published",
         }
-    }
-
-    /// True if it looks at means, and leans from them towards the bounds.
-    #[inline]
-    pub(crate) fn leans(self) -> bool {
-        matches!(self, Self::Index | Self::Sampled)
     }
 
     /// True if V depends on each action's own bounds only.
     #[inline]
     fn is_local(self) -> bool {
-        matches!(self, Self::Paper | Self::Margin | Self::Published)
+        matches!(self, Self::Paper | Self::Published)
     }
 
     /// α_r, given τ and Δ, where V is built from centre and radius rather than from bounds.
@@ -95,7 +77,7 @@ impl Optimism {
 
 /// From this many actions on, block hulls beat a pass over all of them.
 const BLOCKS_FROM: usize = 512;
-/// Newton steps after which `least` settles for `value`.
+/// Newton steps after which `least` settles for κ = R̄ − U_0, which is always enough.
 const MAX_STEPS: usize = 50;
 /// Distance below R̄ that the LP may end at by rounding alone, in units of the reward's range.
 const ROUNDING: f64 = 1e-13;
@@ -116,7 +98,6 @@ pub struct Planner {
     centred: Solution,
     /// All bounds change in every round, so keeping hulls of blocks would not pay.
     dense: bool,
-    seed: Seed,
     leaned: Leaned,
 }
 
@@ -157,9 +138,6 @@ pub struct SavedPlanner {
     pub optimistic: Vec<usize>,
     /// Basis of the LP in blocks.
     pub blocked: Vec<usize>,
-    /// Source of draws.
-    #[serde(default, skip_serializing_if = "Seed::is_first")]
-    pub seed: Seed,
 }
 
 impl Planner {
@@ -173,8 +151,7 @@ impl Planner {
             blocked: None,
             centred: Solution::default(),
             // Every plan changes every column.
-            dense: optimism.leans(),
-            seed: Seed::default(),
+            dense: optimism == Optimism::Index,
             leaned: Leaned::default(),
         }
     }
@@ -210,18 +187,13 @@ impl Planner {
         &mut self.v
     }
 
-    /// Starts the draws of `sampled` afresh.
-    pub(crate) fn reseed(&mut self, seed: Seed) {
-        self.seed = seed;
-    }
-
-    /// Makes the next plan's table where optimism leans from means towards bounds; `leans` writes by how much
-    /// in every column. Without it the plan is that of `least`.
+    /// Makes the next plan's table of `index`; `leans` writes by how much every column leans from its mean
+    /// towards its bounds. Without it the plan is that of `least`.
     #[inline]
-    pub(crate) fn lean(&mut self, bounds: &Bounds, leans: impl FnOnce(Seed, &mut [f64])) {
-        if self.optimism.leans() {
+    pub(crate) fn lean(&mut self, bounds: &Bounds, leans: impl FnOnce(&mut [f64])) {
+        if self.optimism == Optimism::Index {
             self.leaned.resize(bounds);
-            leans(self.seed, &mut self.leaned.lean);
+            leans(&mut self.leaned.lean);
             self.leaned.update(bounds);
         }
     }
@@ -229,9 +201,6 @@ impl Planner {
     /// One action's bounds changed.
     #[inline]
     pub(crate) fn changed(&mut self, bounds: &Bounds, column: usize) {
-        if self.optimism == Optimism::Margin {
-            self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
-        }
         if let Some(blocked) = &mut self.blocked {
             let (reward, cost) = if self.optimism.is_local() {
                 (self.v[column], bounds.cost_upper[0][column])
@@ -244,11 +213,6 @@ impl Planner {
 
     /// All bounds changed, or the margins did.
     pub(crate) fn changed_all(&mut self, bounds: &Bounds) {
-        if self.optimism == Optimism::Margin {
-            for column in 0..bounds.columns() {
-                self.v[column] = bounds.reward_upper[column] + bounds.spread[column];
-            }
-        }
         if self.dense
             || bounds.columns() < BLOCKS_FROM
             || bounds.thresholds.len() != 1
@@ -276,7 +240,7 @@ impl Planner {
     pub(crate) fn planned(&self) -> &Solution {
         match (&self.optimism, &self.blocked) {
             (Optimism::Published, _) => &self.centred,
-            (Optimism::Paper | Optimism::Margin, Some(blocked)) => blocked.solution(),
+            (Optimism::Paper, Some(blocked)) => blocked.solution(),
             _ => self.pessimistic.solution(),
         }
     }
@@ -292,7 +256,7 @@ impl Planner {
     #[inline]
     pub fn plan(&mut self, bounds: &Bounds) -> &Solution {
         match self.optimism {
-            Optimism::Paper | Optimism::Margin => self.solve_local(bounds),
+            Optimism::Paper => self.solve_local(bounds),
             _ => self.plan_global(bounds),
         }
     }
@@ -311,14 +275,7 @@ impl Planner {
                 centre_ties(&lp, bounds.safe, solution, &mut self.centred);
                 &self.centred
             }
-            Optimism::Value => {
-                let believed = Believed::of(bounds);
-                let bar = self.optimistic_value(bounds, &believed);
-                self.kappa = (bar - bounds.reward_upper[bounds.safe]).max(0.0);
-                self.solve_with_kappa(bounds, &believed);
-                self.shared(bounds)
-            }
-            Optimism::Index | Optimism::Sampled if self.leaned.reward.len() == bounds.columns() => {
+            Optimism::Index if self.leaned.reward.len() == bounds.columns() => {
                 let leaned = std::mem::take(&mut self.leaned);
                 self.find_least(bounds, &Believed::leaned(&leaned));
                 self.leaned = leaned;
@@ -417,7 +374,7 @@ impl Planner {
                 if bar - value <= ROUNDING * (1.0 + bar.abs()) {
                     break;
                 }
-                // No progress: what `value` would do is always optimistic.
+                // No progress: by the lemma, this κ is always optimistic.
                 self.kappa = enough;
                 self.solve_with_kappa(bounds, believed);
                 break;
@@ -437,22 +394,12 @@ impl Planner {
                 .as_ref()
                 .map(BlockedLp::basis)
                 .unwrap_or_default(),
-            seed: self.seed,
-        }
-    }
-
-    /// The same without warm starts.
-    pub(crate) fn save_learned(&self) -> SavedPlanner {
-        SavedPlanner {
-            seed: self.seed,
-            ..SavedPlanner::default()
         }
     }
 
     /// Takes up a saved memory; call after [`Planner::reset`].
     pub fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
         self.kappa = saved.kappa;
-        self.seed = saved.seed;
         self.pessimistic.set_basis(&saved.pessimistic, guardrails);
         self.optimistic.set_basis(&saved.optimistic, guardrails);
         if let Some(blocked) = &mut self.blocked {

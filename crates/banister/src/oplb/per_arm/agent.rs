@@ -10,7 +10,6 @@ use crate::fit::Comparison;
 use crate::interval::Interval;
 use crate::linear::Ends;
 use crate::monitor::{Assumption, Monitor};
-use crate::optimism::{Optimism, Seed};
 use crate::problem::{ArmRanges, Direction, check_vector};
 
 impl Agent for OplbPerArm {
@@ -20,12 +19,6 @@ impl Agent for OplbPerArm {
 
     fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
         Some(OplbPerArm::decide_safe(self, reason))
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        if self.checked.optimism == Optimism::Sampled {
-            self.planner.reseed(Seed::new(seed, stream));
-        }
     }
 
     fn check_outcome(

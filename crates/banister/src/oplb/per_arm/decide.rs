@@ -5,7 +5,6 @@ use super::arm::Frame;
 use crate::certificate::Answer;
 use crate::decision::{Decision, Fallback};
 use crate::linear::Ends;
-use crate::optimism::Optimism;
 
 impl OplbPerArm {
     /// Publishes the policy for the context, with its certificate.
@@ -87,7 +86,6 @@ impl OplbPerArm {
     fn write_column(&mut self, column: usize, ends: &[Ends], safe: &[Ends]) {
         let bounds = &mut self.bounds;
         bounds.reward_upper[column] = ends[0].upper;
-        bounds.reward_mean[column] = ends[0].mean;
         for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
             let (own, safe) = (ends[i + 1], safe[i + 1]);
             let (lower, upper) = guardrail.cost_bounds(
@@ -97,22 +95,12 @@ impl OplbPerArm {
             );
             bounds.cost_lower[i][column] = lower;
             bounds.cost_upper[i][column] = upper;
-            bounds.cost_mean[i][column] = 0.5 * (lower + upper);
         }
     }
 
     /// Solves for the policy; the reason if it does not check.
     fn plan(&mut self) -> Option<Fallback> {
         self.planner.changed_all(&self.bounds);
-        if self.checked.optimism == Optimism::Sampled {
-            let (omega, outcomes) = (self.checked.config.omega, self.outcomes);
-            let arms = &self.columns;
-            self.planner.lean(&self.bounds, |seed, leans| {
-                for (lean, &arm) in leans.iter_mut().zip(arms) {
-                    *lean = omega * seed.normal(outcomes, arm as u64);
-                }
-            });
-        }
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let value = self.planner.safe_value(&self.bounds);

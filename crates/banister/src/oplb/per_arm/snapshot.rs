@@ -63,7 +63,7 @@ impl OplbPerArm {
             arms: arms.map(|(arm, name)| arm.save(name)).collect(),
             context: None,
             policy: None,
-            planner: self.planner.save_learned(),
+            planner: SavedPlanner::default(),
             monitor: self.monitor.save(),
         }
     }
