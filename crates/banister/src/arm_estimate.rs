@@ -33,17 +33,6 @@ pub struct Estimate {
     pub upper: f64,
 }
 
-/// How many segments there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SegmentCount {
-    /// Policies: of segments told apart, and of the pool.
-    pub told_apart: usize,
-    /// Names with statistics of their own.
-    pub names: usize,
-    /// Names that there is room for.
-    pub max_names: usize,
-}
-
 /// A segment, or the pool of those that are not told apart, for inspection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SegmentView {
@@ -90,28 +79,18 @@ impl Estimate {
     }
 }
 
-/// Shows one arm of estimates by arm, if there is such an arm.
+/// Shows an arm of estimates by arm, given their place and its number.
 pub fn of_arm(
-    problem: &CheckedProblem,
-    estimates: &Estimates,
-    arm: usize,
-    offered: bool,
-) -> Option<ArmEstimate> {
-    of_place(problem, estimates, (arm, arm), offered)
-}
-
-/// Shows an arm whose estimates stand at another place than its number.
-pub fn of_place(
     problem: &CheckedProblem,
     estimates: &Estimates,
     (place, arm): (usize, usize),
     offered: bool,
-) -> Option<ArmEstimate> {
-    let &pulls = estimates.pulls().get(place)?;
+) -> ArmEstimate {
+    let pulls = estimates.pulls()[place];
     let (mean, ends) = estimates.summary(place, 0);
     let guardrails = problem.guardrails.iter().enumerate();
     let is_safe = arm == problem.declared.safe;
-    Some(ArmEstimate {
+    ArmEstimate {
         offered,
         pulls: Some(pulls),
         reward: Estimate::in_units(&problem.reward, Direction::AtMost, mean, ends),
@@ -129,7 +108,7 @@ pub fn of_place(
                 Estimate::of_guardrail(guardrail, mean, ends)
             })
             .collect(),
-    })
+    }
 }
 
 /// Shows intervals in standard units of an action whose outcomes are not counted: the reward's,

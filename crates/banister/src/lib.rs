@@ -72,6 +72,7 @@ mod estimate;
 mod field_error;
 mod fit;
 mod guarantee;
+mod guarded;
 pub mod interval;
 mod linear;
 mod monitor;
@@ -79,14 +80,14 @@ mod opb;
 pub mod oplb;
 mod optimism;
 mod problem;
+mod round;
 mod safe_cost;
 pub mod segmented;
-mod snapshot;
 pub mod theory;
 pub mod toolkit;
 
-pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
-pub use arm_estimate::{ArmEstimate, Estimate, SegmentCount, SegmentView};
+pub use agent::{Agent, AgentView, AlarmAnswer, observe_all};
+pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
 pub use banister_solve as solve;
 pub use decision::{
     Confidence, Decision, Fallback, GuardrailCertificate, SegmentCertificate, SolverReport,
@@ -94,6 +95,7 @@ pub use decision::{
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
 pub use guarantee::{CumulativeBudget, Guarantee};
+pub use guarded::{Arm, Guarded};
 pub use interval::Intervals;
 pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach};
 pub use opb::{Opb, OpbConfig};
@@ -105,5 +107,6 @@ pub use problem::{
     SignalConfig, Standard, Unseen, WhenExhausted, check_seen, check_segment, check_segment_fields,
     is_segment_of_fields, segment_of_fields, two_numbers,
 };
+pub use round::{Choice, Origin, Outcome, Pending, Round};
 pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};

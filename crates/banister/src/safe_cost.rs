@@ -29,26 +29,19 @@ pub(crate) struct TZeroRule {
     /// R per guardrail in standard units (1 with the paper's intervals).
     r: Vec<f64>,
     log_term: f64,
-    pub saved: SavedTZero,
+    pub state: TZeroState,
 }
 
 /// State that a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedTZero {
+pub struct TZeroState {
     /// T_0, once reached.
     pub rounds: Option<u64>,
     /// Δ̂ at T_0, the smallest over guardrails.
     pub margin: Option<f64>,
     /// Running minimum of ĉ_0 + w per guardrail, from T_0 on.
     pub upper: Vec<f64>,
-}
-
-impl SavedTZero {
-    /// True if it belongs to a problem with this number of guardrails.
-    pub(crate) fn fits(&self, guardrails: usize) -> bool {
-        self.upper.is_empty() || self.upper.len() == guardrails
-    }
 }
 
 impl TZeroRule {
@@ -65,21 +58,37 @@ impl TZeroRule {
         Self {
             r: r.collect(),
             log_term: 2.0 * libm::log(horizon.unwrap_or(1) as f64),
-            saved: SavedTZero::default(),
+            state: TZeroState::default(),
+        }
+    }
+
+    /// Takes up a saved state; `None` if it is not that of a rule for this number of guardrails.
+    pub(crate) fn restore(
+        own: &mut Option<Self>,
+        saved: Option<TZeroState>,
+        guardrails: usize,
+    ) -> Option<()> {
+        match (own, saved) {
+            (None, None) => Some(()),
+            (Some(rule), Some(state)) if [0, guardrails].contains(&state.upper.len()) => {
+                rule.state = state;
+                Some(())
+            }
+            _ => None,
         }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.saved.rounds.is_some()
+        self.state.rounds.is_some()
     }
 
     pub(crate) fn margin(&self) -> Option<f64> {
-        self.saved.margin
+        self.state.margin
     }
 
     /// Upper bound of the safe action's cost under guardrail i, once settled.
     pub(crate) fn upper(&self, i: usize) -> Option<f64> {
-        self.saved.upper.get(i).copied()
+        self.state.upper.get(i).copied()
     }
 
     /// Takes the safe action's n-th outcome; `sum(i)` is the sum of its costs.
@@ -94,7 +103,7 @@ impl TZeroRule {
             for (i, guardrail) in guardrails {
                 let (mean, w) = bound(i);
                 if guardrail.safe_cost.is_none() {
-                    self.saved.upper[i] = self.saved.upper[i].min(mean + w);
+                    self.state.upper[i] = self.state.upper[i].min(mean + w);
                 }
             }
             return;
@@ -118,7 +127,7 @@ impl TZeroRule {
             };
             smallest = smallest.min(room);
         }
-        self.saved = SavedTZero {
+        self.state = TZeroState {
             rounds: Some(n),
             margin: Some(smallest),
             upper,

@@ -1,7 +1,7 @@
 //! Building blocks for agents of your own.
 //!
-//! An agent implements [`crate::Agent`]. The pieces here give it the parts that are the same in every agent, in the
-//! order of a round:
+//! A [`Learner`] in a [`Guarded`] is an agent. The pieces here give it the parts that are the same in many learners, in
+//! the order of a round:
 //!
 //! 1. [`Problem::check`](crate::Problem::check) brings the problem to standard form: signals in [0, 1], costs counted
 //!    from the harmless end.
@@ -9,9 +9,8 @@
 //!    regression of every signal on feature vectors.
 //! 3. [`Bounds`] hold the optimistic rewards and both bounds of the costs, one column per action; a [`Planner`] turns
 //!    them into a policy by the optimism lemma ([`crate::Optimism`]).
-//! 4. A [`Certifier`] writes an [`Answer`] as a [`crate::Decision`] in the user's units.
-//! 5. [`of_arm`] and [`of_intervals`] show what was learned; [`check_header`], [`format_of`] and [`broken`] read
-//!    snapshots.
+//! 4. The [`Shell`] writes an [`Answer`] as a [`crate::Decision`] in the user's units.
+//! 5. [`of_arm`] and [`of_intervals`] show what was learned.
 //! 6. [`finite`], [`positive`] and [`open_unit`] check parameters.
 //!
 //! The crate `banister-rivals` is made of these.
@@ -19,16 +18,16 @@
 pub use crate::arm_estimate::{of_arm, of_intervals};
 pub use crate::certificate::{Answer, Certifier};
 pub use crate::error::{finite, open_unit, positive};
-pub use crate::estimate::{EstimateConfig, Estimates, SavedArm, SignalState};
-pub use crate::optimism::Bounds;
-pub use crate::optimism::{Planner, SavedPlanner};
-pub use crate::snapshot::{broken, check_header, format_of};
+pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
+pub use crate::guarded::{Arms, Guarded, Learner, Shell, Snapshot, broken};
+pub use crate::monitor::{MonitorState, Next};
+pub use crate::optimism::{Bounds, Planner};
 
 /// Agents on feature vectors: the actions on offer, and the regression of all signals on them.
 pub mod linear {
     pub use crate::linear::{
-        Actions, Columns, Confidence, Evidence, Limit, LinearKeys, LinearSignal, Radius,
-        Regression, Ridge, SavedEvidence, Setup, Tables, check_lambda, check_parameter_norm,
+        Actions, Columns, Confidence, Evidence, EvidenceState, Limit, LinearKeys, LinearSignal,
+        Radius, Regression, Ridge, Setup, Tables, check_lambda, check_parameter_norm,
         parameter_norm, upper_end, with_zero_costs,
     };
 }

@@ -21,7 +21,7 @@ mod ends;
 mod saved;
 mod units;
 
-pub use saved::{SavedArm, SignalState};
+pub use saved::{EstimatesState, SignalState};
 
 use crate::interval::{
     Budget, Count, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
@@ -178,7 +178,7 @@ impl Estimates {
 
     /// The signal that the last outcome refuted, once.
     #[inline]
-    pub(crate) fn take_refuted(&mut self) -> Option<usize> {
+    pub(crate) fn refuted(&mut self) -> Option<usize> {
         self.refuted.take()
     }
 
@@ -328,15 +328,15 @@ impl Estimates {
         units.shift * self.pulls[arm] as f64 + units.stretch * self.state[place].sum
     }
 
-    /// Takes one outcome of `arm`. True if its intervals were computed again.
+    /// Observes one outcome of `arm`. True if its intervals were computed again.
     #[inline]
-    pub fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
-        self.take_counted(arm, reward, costs).is_some()
+    pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
+        self.observe_counted(arm, reward, costs).is_some()
     }
 
-    /// The same, with the arm's count prepared where its intervals were computed again.
+    /// Observes one outcome; returns the arm's count, prepared, where its intervals were computed again.
     #[inline(always)]
-    pub(crate) fn take_counted(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Option<Count> {
+    pub(crate) fn observe_counted(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Option<Count> {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
         let n = *pulls;

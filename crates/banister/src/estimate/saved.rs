@@ -1,10 +1,13 @@
-//! Saving and restoring the estimates of one arm.
+//! Estimates in snapshots.
 
 use serde::{Deserialize, Serialize};
 
 use super::ends::{Side, SignalRule, count};
 use super::{Estimates, bucket};
+use crate::error::Error;
+use crate::guarded::broken;
 use crate::interval::{Interval, Mixture, Place};
+use crate::problem::CheckedProblem;
 
 /// One signal of one arm, in the arm's own standard units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,53 +35,42 @@ impl SignalState {
     }
 }
 
-/// All there is to save of one arm.
+/// All that outcomes have changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SavedArm {
+pub struct EstimatesState {
+    arms: Vec<ArmState>,
+    /// Last places in the budgets that were given: those of arms that were cleared are not given again.
+    places: [Place; 2],
+}
+
+/// State of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArmState {
     /// Number n of outcomes.
-    pub pulls: u64,
+    pulls: u64,
     /// Places in the budgets of safety and of optimism.
     places: [Place; 2],
     /// The reward, then one entry per guardrail.
-    pub signals: Vec<SignalState>,
+    signals: Vec<SignalState>,
     /// Per signal, where intervals are `mixture` and the arm was pulled, else empty.
     mixture: Vec<Mixture>,
 }
 
-impl SavedArm {
-    /// True if it holds this number of signals, with sums and ends that can be.
-    pub fn fits(&self, signals: usize) -> bool {
-        self.signals.len() == signals && self.is_sound()
-    }
-
-    /// True if every number can stand in an estimate.
-    pub(crate) fn is_sound(&self) -> bool {
-        let possible_bet = |own: &Mixture| [0, self.pulls].contains(&own.count()) && own.is_sound();
-        // Counts beyond any life would make the next one overflow.
-        self.pulls < u64::MAX / 2
-            && [0, self.signals.len()].contains(&self.mixture.len())
-            && self.mixture.iter().all(possible_bet)
-    }
-}
-
 impl Estimates {
-    /// The last places that were given: those of arms that were cleared are not given again.
-    pub(crate) fn last_places(&self) -> [Place; 2] {
-        [self.safety.last(), self.optimism.last()]
+    /// State for a snapshot.
+    pub fn state(&self) -> EstimatesState {
+        EstimatesState {
+            arms: (0..self.pulls.len()).map(|arm| self.arm_state(arm)).collect(),
+            places: [self.safety.last(), self.optimism.last()],
+        }
     }
 
-    /// Takes note of places given before.
-    pub(crate) fn restore_places(&mut self, [safety, optimism]: [Place; 2]) {
-        self.safety.restore(safety);
-        self.optimism.restore(optimism);
-    }
-
-    /// State of one arm for a snapshot.
-    pub fn save(&self, arm: usize) -> SavedArm {
+    fn arm_state(&self, arm: usize) -> ArmState {
         let signals = self.rules.len();
         let own = arm * signals..(arm + 1) * signals;
-        SavedArm {
+        ArmState {
             pulls: self.pulls[arm],
             places: [self.arms[arm].safety, self.arms[arm].optimism],
             signals: self.state[own.clone()].to_vec(),
@@ -90,10 +82,56 @@ impl Estimates {
         }
     }
 
-    /// Takes up an arm's saved state in place of its own; the lengths have been checked. False if its places
-    /// or its bets are not those of such an arm.
+    /// Takes up a saved state of as many arms as there are; `outcomes`: the number that all of them must have had.
+    pub fn restore(
+        &mut self,
+        problem: &CheckedProblem,
+        state: &EstimatesState,
+        outcomes: Option<u64>,
+    ) -> Result<(), Error> {
+        if state.arms.len() != self.pulls.len() {
+            return Err(broken(format!("it holds {} arms", state.arms.len())));
+        }
+        for (arm, own) in state.arms.iter().enumerate() {
+            if !(self.fits(problem, own) && self.restore_arm(arm, own)) {
+                return Err(broken(format!(
+                    "arm {arm} has impossible sums, an impossible share of δ or impossible wealth"
+                )));
+            }
+        }
+        let pulls: u128 = self.pulls.iter().map(|&n| u128::from(n)).sum();
+        if let Some(outcomes) = outcomes
+            && pulls != u128::from(outcomes)
+        {
+            return Err(broken(format!(
+                "its arms have {pulls} outcomes, and it has learned from {outcomes}"
+            )));
+        }
+        self.safety.restore(state.places[0]);
+        self.optimism.restore(state.places[1]);
+        Ok(())
+    }
+
+    /// True if outcomes can have led there.
+    fn fits(&self, problem: &CheckedProblem, own: &ArmState) -> bool {
+        let n = own.pulls as f64;
+        let slack = 1e-6 * (1.0 + n);
+        let possible_sum = |(s, state): (usize, &SignalState)| {
+            let is_bounded = problem.own_signal(usize::MAX, s).sub_gaussian.is_none();
+            !is_bounded || (-slack..=n + slack).contains(&state.sum)
+        };
+        let possible_bet = |bet: &Mixture| [0, own.pulls].contains(&bet.count()) && bet.is_sound();
+        // Counts beyond any life would make the next one overflow.
+        own.pulls < u64::MAX / 2
+            && own.signals.len() == self.rules.len()
+            && own.signals.iter().enumerate().all(possible_sum)
+            && [0, self.rules.len()].contains(&own.mixture.len())
+            && own.mixture.iter().all(possible_bet)
+    }
+
+    /// Takes up an arm's state in place of its own. False if its places or its bets are not those of such an arm.
     #[must_use]
-    pub fn restore(&mut self, arm: usize, saved: &SavedArm) -> bool {
+    fn restore_arm(&mut self, arm: usize, saved: &ArmState) -> bool {
         let signals = self.rules.len();
         let from = arm * signals;
         let [safety, optimism] = saved.places;
@@ -122,7 +160,7 @@ impl Estimates {
     }
 
     /// True if there are bets for every signal that wants them, counting all outcomes.
-    fn bets_fit(&self, saved: &SavedArm) -> bool {
+    fn bets_fit(&self, saved: &ArmState) -> bool {
         if !self.wants_mixture || saved.pulls == 0 {
             return saved.mixture.is_empty();
         }

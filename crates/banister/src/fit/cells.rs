@@ -66,7 +66,7 @@ pub(super) struct Cells {
     pairs: Vec<(usize, usize)>,
     /// Triples of features all of whose pairs have cells: neighbours first.
     triples: Vec<[usize; 3]>,
-    pub state: State,
+    pub state: CellsState,
     /// Room for the values of one feature, and for the parts that an outcome lies in.
     values: Vec<f64>,
     parts: Vec<[bool; SUMS]>,
@@ -75,7 +75,7 @@ pub(super) struct Cells {
 /// All that outcomes change; what a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct State {
+pub(super) struct CellsState {
     /// Times that cuts were learned.
     pub generation: u32,
     /// Outcomes of actions other than the safe one.
@@ -116,7 +116,7 @@ impl Cells {
             most_arms: extent.arms,
             pairs,
             triples,
-            state: State {
+            state: CellsState {
                 generation: 0,
                 taken: 0,
                 collect_from: 0,
@@ -169,14 +169,6 @@ impl Cells {
             self.state.arms += 1;
             let numbers = self.state.sums.len() + self.width;
             self.state.sums.resize(numbers, 0.0);
-        }
-    }
-
-    /// Drops an arm; those after it move up by one number.
-    pub(super) fn remove_arm(&mut self, arm: usize) {
-        if arm < self.arm_rows() {
-            let at = (self.first_arm_row() + arm) * self.width;
-            self.state.sums.drain(at..at + self.width);
         }
     }
 
@@ -371,7 +363,7 @@ impl Cells {
 
     /// Takes up a saved state; `false` if it does not fit.
     #[must_use]
-    pub(super) fn restore(&mut self, mut state: State) -> bool {
+    pub(super) fn restore(&mut self, mut state: CellsState) -> bool {
         let fixed = self.first_arm_row();
         let rows = state.sums.len() / self.width;
         let numbers = state.sums.iter().chain(&state.collected);

@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::linear::{Regression, level_ridge};
 use crate::monitor::{Misfit, Refuted};
-use crate::snapshot::broken;
+use crate::guarded::broken;
 pub(crate) use bets::Forecast;
 pub(crate) use cells::Extent;
 use cells::{Cell, Cells};
@@ -132,8 +132,8 @@ struct Turn {
 /// A test as a snapshot keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedFit {
-    cells: cells::State,
+pub struct FitState {
+    cells: cells::CellsState,
     turn: Turn,
 }
 
@@ -193,13 +193,8 @@ impl Fit {
         self.cells.add_arm(arm);
     }
 
-    /// Drops an arm; those after it move up by one number.
-    pub(crate) fn remove_arm(&mut self, arm: usize) {
-        self.cells.remove_arm(arm);
-    }
-
-    /// Takes the outcome that the model took last.
-    pub(crate) fn take(&mut self, sample: Sample<'_>) {
+    /// Observes the outcome that the model took last.
+    pub(crate) fn observe(&mut self, sample: Sample<'_>) {
         let m = self.comparisons.len();
         let head = self.row.len() - self.d;
         self.row[0] = 1.0;
@@ -320,15 +315,15 @@ impl Fit {
         Some((best - log(levels as f64), predicted))
     }
 
-    pub(crate) fn save(&self) -> SavedFit {
-        SavedFit {
+    pub(crate) fn save(&self) -> FitState {
+        FitState {
             cells: self.cells.state.clone(),
             turn: self.turn,
         }
     }
 
     /// Takes up a saved test; one that was never saved starts anew.
-    pub(crate) fn restore(&mut self, saved: Option<SavedFit>) -> Result<(), Error> {
+    pub(crate) fn restore(&mut self, saved: Option<FitState>) -> Result<(), Error> {
         let Some(saved) = saved else { return Ok(()) };
         if !(self.cells.restore(saved.cells) && saved.turn.since >= 0.0) {
             return Err(broken("`fit` does not match the problem's features"));

@@ -1,12 +1,18 @@
-//! Actions and the regression on them: offers, outcomes, and which of them are taken.
+//! Actions and the regression on them: rounds, outcomes, and which of them are taken.
+
+use std::sync::Arc;
 
 use banister_solve::dense;
+use serde::{Deserialize, Serialize};
 
-use super::{Actions, Columns, Regression, Space, Terms, default_ridge};
+use super::regression::RegressionState;
+use super::{Actions, Regression, Space, Terms, default_ridge};
 use crate::error::Error;
-use crate::problem::Direction;
-use crate::problem::Signal;
-use crate::problem::{CheckedProblem, Problem, check_vector};
+use crate::guarded::{Arms, Shell, broken};
+use crate::problem::{
+    CheckedProblem, ContextArms, Direction, Problem, Signal, check_vector,
+};
+use crate::round::{Choice, Outcome, Round};
 
 /// The longest feature vector: sums of squares stay finite.
 const LONGEST: f64 = 1e150;
@@ -15,7 +21,7 @@ const LONGEST: f64 = 1e150;
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// The problem in standard form.
-    pub problem: CheckedProblem,
+    pub problem: Arc<CheckedProblem>,
     pub(crate) space: Space,
     /// Features x_0 of the safe action.
     pub safe_action: Vec<f64>,
@@ -29,10 +35,13 @@ pub struct Evidence {
     pub regression: Regression,
     /// Actions on offer, with their predictions.
     pub actions: Actions,
-    /// Their names, if they have any.
-    pub names: Vec<String>,
-    /// Outcomes that arrived in all.
+    /// Outcomes that it has learned from.
     pub outcomes: u64,
+    on_offer: OnOffer,
+    /// Features of every arm there ever was, one after another; empty where they come from a context.
+    arms: Vec<f64>,
+    /// The arms in a context, where rounds bring one.
+    context: Option<ContextArms>,
     limit: Limit,
     ridge: Ridge,
     /// Length of the longest of the problem's own actions.
@@ -44,6 +53,38 @@ pub struct Evidence {
     x: Vec<f64>,
     y: Vec<f64>,
     targets: Vec<f64>,
+    /// Room for the features of an arm in a context.
+    in_context: Vec<f64>,
+}
+
+/// The choice of the round that actions are on offer for.
+#[derive(Debug, Clone, PartialEq, Default)]
+enum OnOffer {
+    /// None: they have to be offered anew.
+    #[default]
+    Nothing,
+    Arms,
+    Features(Vec<f64>),
+    Context(Vec<f64>),
+}
+
+impl OnOffer {
+    fn is_for(&self, choice: Choice) -> bool {
+        match (self, choice) {
+            (Self::Arms, Choice::Arms) => true,
+            (Self::Features(own), Choice::Offered(x)) => own == x,
+            (Self::Context(own), Choice::Context(x)) => own == x,
+            _ => false,
+        }
+    }
+}
+
+/// All that outcomes have changed; what a snapshot keeps.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceState {
+    outcomes: u64,
+    regression: RegressionState,
 }
 
 /// Bound on the length of feature vectors.
@@ -119,21 +160,31 @@ impl LinearSignal {
 }
 
 impl Evidence {
-    /// No outcomes yet; the problem's arms are on offer, without features the unit vectors.
-    pub fn new(problem: CheckedProblem, setup: Setup) -> Result<Self, Error> {
+    /// No outcomes yet. Without features, arms are the unit vectors.
+    pub fn new(problem: Arc<CheckedProblem>, setup: Setup) -> Result<Self, Error> {
         let declared = &problem.declared;
         let (arms, safe) = (declared.arms.len(), declared.safe);
-        let features: Vec<f64> = if !declared.features.is_empty() {
+        let context = declared.context.map(|numbers| ContextArms {
+            arms,
+            safe,
+            numbers,
+        });
+        let features: Vec<f64> = if context.is_some() {
+            Vec::new()
+        } else if !declared.features.is_empty() {
             declared.features.concat()
         } else {
             (0..arms * arms)
                 .map(|i| f64::from(u8::from(i % arms == i / arms)))
                 .collect()
         };
-        let names = declared.arms.clone();
         let d = features.len() / arms;
-        let safe_action = features[safe * d..(safe + 1) * d].to_vec();
+        let safe_action = match context {
+            Some(arms) => arms.features(safe, &vec![0.0; arms.numbers]),
+            None => features[safe * d..(safe + 1) * d].to_vec(),
+        };
         let mut own = Self::around(problem, setup, safe_action);
+        own.context = context;
         own.check_norm("features", safe, &own.safe_action)
             .map_err(|error| {
                 if !setup.limit.clip {
@@ -147,14 +198,14 @@ impl Evidence {
                 }
             })?;
         own.offer(&features).map_err(in_features)?;
-        own.names = names;
+        own.arms = features;
         own.longest_declared = own.actions.longest;
         own.choose_ridge(0.0);
         Ok(own)
     }
 
     /// Evidence around x_0 with no action on offer yet.
-    fn around(problem: CheckedProblem, setup: Setup, safe_action: Vec<f64>) -> Self {
+    fn around(problem: Arc<CheckedProblem>, setup: Setup, safe_action: Vec<f64>) -> Self {
         let space = Space::around(&safe_action);
         let (d, p) = (space.dimension, space.across);
         let mut signals = vec![LinearSignal::new(&problem.reward, Direction::AtMost)];
@@ -183,8 +234,11 @@ impl Evidence {
         let padded = regression.padded();
         Self {
             actions: Actions::default(),
-            names: Vec::new(),
             outcomes: 0,
+            on_offer: OnOffer::Nothing,
+            arms: Vec::new(),
+            context: None,
+            in_context: Vec::new(),
             limit: setup.limit,
             ridge: setup.ridge,
             longest_declared: 0.0,
@@ -215,14 +269,188 @@ impl Evidence {
         self.problem.guardrails.len()
     }
 
-    /// Features of an action on offer.
-    pub fn features(&self, action: usize) -> Option<&[f64]> {
-        (action < self.actions.count).then(|| self.actions.features(action))
+    /// Takes up the actions of a round; true if they are others than before.
+    pub fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<bool, Error> {
+        if self.on_offer.is_for(round.choice) {
+            return Ok(false);
+        }
+        match round.choice {
+            Choice::Offered(features) => {
+                self.offer(features)?;
+                (shell.safe, shell.offered) = (self.actions.safe, Some(self.actions.count));
+                self.on_offer = OnOffer::Features(features.to_vec());
+                return Ok(true);
+            }
+            Choice::Arms => {
+                let d = self.dimension();
+                let offered = shell.arms.offered().iter();
+                // In contexts only the safe arm has features without one.
+                let features: Vec<f64> = match self.context {
+                    Some(_) => Vec::new(),
+                    None => offered
+                        .flat_map(|&arm| &self.arms[arm * d..(arm + 1) * d])
+                        .copied()
+                        .collect(),
+                };
+                self.offer(&features).map_err(in_features)?;
+                self.on_offer = OnOffer::Arms;
+            }
+            Choice::Context(context) => {
+                let arms = self.check_context(context)?;
+                let offered = shell.arms.offered().iter();
+                let features: Vec<f64> = offered
+                    .flat_map(|&arm| arms.features(arm, context))
+                    .collect();
+                self.offer(&features)?;
+                self.on_offer = OnOffer::Context(context.to_vec());
+            }
+        }
+        (shell.safe, shell.offered) = (shell.problem.declared.safe, None);
+        Ok(true)
+    }
+
+    /// Number of the action in a column.
+    #[inline]
+    pub fn number(&self, arms: &Arms, column: usize) -> usize {
+        match self.on_offer {
+            OnOffer::Features(_) | OnOffer::Nothing => column,
+            OnOffer::Arms if self.context.is_some() => self.problem.declared.safe,
+            OnOffer::Arms | OnOffer::Context(_) => arms.offered()[column],
+        }
+    }
+
+    /// Column of an action of the round; `None` for a retired arm, and one without a context.
+    pub fn column(&self, arms: &Arms, action: usize) -> Option<usize> {
+        match self.on_offer {
+            OnOffer::Features(_) | OnOffer::Nothing => Some(action),
+            OnOffer::Arms if self.context.is_some() => {
+                (action == self.problem.declared.safe).then_some(0)
+            }
+            OnOffer::Arms | OnOffer::Context(_) => arms.column(action),
+        }
+    }
+
+    /// Other arms are on offer: the next round has to take them up.
+    pub fn arms_changed(&mut self) {
+        self.on_offer = OnOffer::Nothing;
+    }
+
+    /// Refuses an arm that cannot be added.
+    pub fn check_arm(&self, name: &str, features: Option<&[f64]>) -> Result<(), Error> {
+        let refuse = |allowed: &str| Err(Error::invalid("arm", name, allowed));
+        if self.context.is_some() {
+            return refuse(
+                "in contexts the arms are fixed: their number is the dimension; with `model = \"per_arm\"` they may \
+                 come and go",
+            );
+        }
+        if self.problem.declared.features.is_empty() {
+            return refuse("arms are their own features here: declare `features` to add arms later");
+        }
+        let Some(x) = features else {
+            let allowed = format!("an arm needs its {} features here", self.dimension());
+            return Err(Error::invalid("features", "absent", allowed));
+        };
+        self.check_features(x)
+    }
+
+    /// Takes up an arm that was checked.
+    pub fn add_arm(&mut self, features: &[f64]) {
+        self.arms.extend_from_slice(features);
+    }
+
+    /// Number of arms with features of their own.
+    pub(crate) fn arms(&self) -> usize {
+        self.arms.len() / self.dimension()
+    }
+
+    /// Features of the action of an outcome that was observed last.
+    pub(crate) fn features_of<'a>(&'a self, outcome: &Outcome<'a>) -> &'a [f64] {
+        match outcome.choice {
+            Choice::Offered(features) => features,
+            Choice::Context(_) => &self.in_context,
+            Choice::Arms if self.arms.is_empty() => &self.safe_action,
+            Choice::Arms => self.arm_features(outcome.action),
+        }
+    }
+
+    /// Features of an arm.
+    pub(crate) fn arm_features(&self, arm: usize) -> &[f64] {
+        let d = self.dimension();
+        &self.arms[arm * d..(arm + 1) * d]
+    }
+
+    /// Refuses an outcome of an action that there cannot be.
+    pub fn check_outcome(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        match outcome.choice {
+            Choice::Offered(features) => self.check_features(features),
+            Choice::Context(context) => {
+                shell.check_number(outcome.action)?;
+                self.check_context(context).map(|_| ())
+            }
+            Choice::Arms => {
+                shell.check_number(outcome.action)?;
+                if self.context.is_some() && outcome.action != self.problem.declared.safe {
+                    let allowed = "an outcome of an arm needs its context here";
+                    return Err(Error::invalid("context", "absent", allowed));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn check_context(&self, context: &[f64]) -> Result<ContextArms, Error> {
+        let Some(arms) = self.context else {
+            let allowed = "this agent was made without contexts: declare their length";
+            return Err(Error::invalid("context", "given", allowed));
+        };
+        check_vector("context", context, arms.numbers)?;
+        self.check_norm("context", 0, context).map_err(without_place)?;
+        Ok(arms)
+    }
+
+    /// Takes a checked outcome; whether it is the safe action's is returned.
+    pub fn observe(&mut self, arms: &Arms, outcome: &Outcome) -> bool {
+        let Outcome {
+            action,
+            reward,
+            costs,
+            ..
+        } = *outcome;
+        match outcome.choice {
+            Choice::Offered(features) => self.observe_features(features, reward, costs),
+            Choice::Arms => match self.column(arms, action) {
+                Some(column) if self.on_offer == OnOffer::Arms => {
+                    self.observe_column(column, reward, costs)
+                }
+                _ => self.observe_arm(action, reward, costs),
+            },
+            Choice::Context(context) => {
+                let mut x = std::mem::take(&mut self.in_context);
+                if let Some(arms) = self.context {
+                    arms.write_features(action, context, &mut x);
+                }
+                let is_safe = self.observe_features(&x, reward, costs);
+                self.in_context = x;
+                is_safe
+            }
+        }
+    }
+
+    /// Takes a checked outcome of an arm that is not among the actions on offer.
+    fn observe_arm(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
+        if arm == self.problem.declared.safe {
+            let x = self.safe_turned.clone();
+            self.learn(&x, None, reward, costs);
+            return true;
+        }
+        let features = self.arm_features(arm).to_vec();
+        self.observe_features(&features, reward, costs)
     }
 
     /// Replaces the actions to choose among: feature vectors one after another. The safe action comes
     /// after the last if it is not among them.
-    pub fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
+    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
         let d = self.space.dimension;
         if !actions.len().is_multiple_of(d) {
             let value = format!("{} numbers", actions.len());
@@ -242,7 +470,6 @@ impl Evidence {
         }
         let limit = if clip { norm } else { f64::INFINITY };
         self.actions.replace(actions, &self.safe_action, limit);
-        self.names.clear();
         Ok(())
     }
 
@@ -280,29 +507,6 @@ impl Evidence {
         self.check_norm("features", 0, features)
     }
 
-    /// Number of the named action with these features.
-    pub(crate) fn action_with(&self, features: &[f64]) -> Option<usize> {
-        let mut actions = 0..self.names.len();
-        actions.find(|&action| self.actions.features(action) == features)
-    }
-
-    /// Refuses the number of an action that is not on offer.
-    #[inline]
-    pub fn check_action(&self, action: usize) -> Result<(), Error> {
-        if action < self.actions.count {
-            return Ok(());
-        }
-        Err(Error::NoSuchArm {
-            arm: action,
-            last: self.actions.count - 1,
-        })
-    }
-
-    /// Refuses a reward or costs that cannot be.
-    pub fn check_signals(&self, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.problem.check_reported(None, reward, costs)
-    }
-
     /// Brings what is known of the actions on offer up to date.
     #[inline]
     pub fn update_actions(&mut self) {
@@ -316,7 +520,7 @@ impl Evidence {
     }
 
     /// Takes a checked outcome of an action on offer; whether it is the safe one is returned.
-    pub fn take(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
+    fn observe_column(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
         let is_safe = action == self.actions.safe;
         let mut x = std::mem::take(&mut self.x);
         let mut y = std::mem::take(&mut self.y);
@@ -334,7 +538,7 @@ impl Evidence {
     }
 
     /// Takes a checked outcome by its features; whether it is the safe action's is returned.
-    pub fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
+    pub fn observe_features(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
         let is_safe = features == self.safe_action;
         let mut x = std::mem::take(&mut self.x);
         if is_safe {
@@ -377,16 +581,30 @@ impl Evidence {
         }
     }
 
-    /// Forgets all outcomes; their count and what is on offer stay.
-    pub(crate) fn forget(&mut self) {
+    /// Forgets all outcomes; what is on offer stays.
+    pub fn forget(&mut self) {
+        self.outcomes = 0;
         self.regression.clear();
         self.actions.outdated();
     }
 
-    /// Columns of the actions, where a restored agent needs them to go on from.
-    pub(super) fn followed(&self) -> Option<Columns> {
-        let follows = self.tables == Tables::Followed;
-        follows.then(|| self.actions.saved()).flatten()
+    /// State for a snapshot; tables of actions are made anew.
+    pub fn save(&mut self) -> EvidenceState {
+        self.actions.outdated();
+        EvidenceState {
+            outcomes: self.outcomes,
+            regression: self.regression.state().clone(),
+        }
+    }
+
+    /// Takes up a saved state.
+    pub fn restore(&mut self, state: EvidenceState) -> Result<(), Error> {
+        if !self.regression.restore(state.regression) {
+            return Err(broken("`regression` does not match the problem's features"));
+        }
+        self.outcomes = state.outcomes;
+        self.actions.outdated();
+        Ok(())
     }
 
     /// Returns true if rounding leaves the regression of use; if not, only the safe action can be vouched for.
@@ -447,6 +665,18 @@ pub fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
         }
     }
     Ok(problem)
+}
+
+/// Names a field that there is one of.
+fn without_place(error: Error) -> Error {
+    match error {
+        Error::Invalid {
+            field,
+            value,
+            allowed,
+        } => Error::invalid(field.trim_end_matches("[0]"), value, allowed),
+        other => other,
+    }
 }
 
 /// Features declared with the problem are called so in errors.

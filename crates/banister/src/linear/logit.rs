@@ -37,7 +37,7 @@ use banister_solve::dense;
 use serde::{Deserialize, Serialize};
 
 use super::link::{curvature, sigmoid};
-use super::regression::{Regression, State, Update};
+use super::regression::{Regression, RegressionState, Update};
 
 /// Curvature below which an outcome says too little to be counted; known before it.
 const FLAT: f64 = 1e-9;
@@ -70,8 +70,8 @@ pub(crate) struct Logit {
 /// State that a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedLogit {
-    regression: State,
+pub(crate) struct LogitState {
+    regression: RegressionState,
     gain: f64,
 }
 
@@ -219,7 +219,7 @@ impl Logit {
     }
 
     /// Takes an outcome y in [0, 1] at x. Returns its mean as known before.
-    pub(crate) fn take(&mut self, x: &[f64], y: f64, reach: Reach) -> Ends {
+    pub(crate) fn observe(&mut self, x: &[f64], y: f64, reach: Reach) -> Ends {
         let view = self.view(reach, |own| own.copy_from_slice(x));
         let View {
             centre,
@@ -258,8 +258,8 @@ impl Logit {
         self.regression.estimate(0)
     }
 
-    pub(crate) fn save(&self) -> SavedLogit {
-        SavedLogit {
+    pub(crate) fn save(&self) -> LogitState {
+        LogitState {
             regression: self.regression.state().clone(),
             gain: self.gain,
         }
@@ -267,7 +267,7 @@ impl Logit {
 
     /// Takes up a saved state; `false` if it does not fit.
     #[must_use]
-    pub(crate) fn restore(&mut self, saved: SavedLogit) -> bool {
+    pub(crate) fn restore(&mut self, saved: LogitState) -> bool {
         self.gain = saved.gain;
         self.regression.restore(saved.regression)
     }
@@ -277,7 +277,7 @@ impl Logit {
 #[must_use]
 pub(crate) fn restore_logits<'a>(
     logits: impl Iterator<Item = &'a mut Logit>,
-    saved: Vec<SavedLogit>,
+    saved: Vec<LogitState>,
 ) -> bool {
     let mut saved = saved.into_iter();
     let fits = logits

@@ -22,7 +22,7 @@ pub struct LinearKeys<'a> {
 /// largest mean bounds it. Otherwise nothing follows from the problem.
 pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
     given.or_else(|| {
-        let own = problem.features.is_empty();
+        let own = problem.features.is_empty() && problem.context.is_none();
         own.then(|| (problem.arms.len() as f64).sqrt() * largest_mean(problem))
     })
 }

@@ -26,7 +26,7 @@ pub struct Regression {
     stride: usize,
     /// Columns for the signals' tables.
     lanes: usize,
-    state: State,
+    state: RegressionState,
     /// Room for y, for L and for Σ.
     y: Vec<f64>,
     factor: Vec<f64>,
@@ -36,7 +36,7 @@ pub struct Regression {
 /// All that an update changes; what a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct State {
+pub(crate) struct RegressionState {
     /// Σ, lower triangle by rows.
     sigma: Total,
     /// W, by rows.
@@ -55,7 +55,7 @@ pub(crate) struct State {
     scales: Option<Scales>,
 }
 
-impl State {
+impl RegressionState {
     /// Before the first outcome.
     fn new(d: usize, lambda: f64, stride: usize, lanes: usize, signals: usize) -> Self {
         let diagonal = |value: f64| {
@@ -138,7 +138,7 @@ impl Regression {
     pub(crate) fn new(d: usize, across: usize, lambda: f64, coordinates: Vec<usize>) -> Self {
         let stride = dense::stride(d);
         let lanes = dense::stride(coordinates.len());
-        let state = State::new(d, lambda, stride, lanes, coordinates.len());
+        let state = RegressionState::new(d, lambda, stride, lanes, coordinates.len());
         Self {
             d,
             across,
@@ -156,7 +156,7 @@ impl Regression {
     /// Forgets all outcomes.
     pub(crate) fn clear(&mut self) {
         let (signals, has_scales) = (self.coordinates.len(), self.state.scales.is_some());
-        self.state = State::new(self.d, self.lambda, self.stride, self.lanes, signals);
+        self.state = RegressionState::new(self.d, self.lambda, self.stride, self.lanes, signals);
         self.state.scales = has_scales.then(|| Scales::new(self.lambda));
     }
 
@@ -509,13 +509,13 @@ impl Regression {
         sum.max(0.0).sqrt()
     }
 
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &RegressionState {
         &self.state
     }
 
     /// Takes up a saved state; `false` if it does not fit.
     #[must_use]
-    pub(crate) fn restore(&mut self, state: State) -> bool {
+    pub(crate) fn restore(&mut self, state: RegressionState) -> bool {
         let own = &self.state;
         let fits = state.sigma.fits(&own.sigma)
             && state.factor.len() == own.factor.len()

@@ -75,9 +75,9 @@ impl Declared {
         })
     }
 
-    /// Takes an outcome of the safe action, as observed.
+    /// Observes an outcome of the safe action, as observed.
     #[inline]
-    pub(super) fn take(&mut self, cost: f64) -> Option<Refuted> {
+    pub(super) fn observe(&mut self, cost: f64) -> Option<Refuted> {
         let state = &mut self.state;
         state.count += 1;
         state.sum += self.signal.standardise_cost(self.direction, cost);

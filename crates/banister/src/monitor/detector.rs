@@ -18,7 +18,7 @@
 use crate::error::{Error, finite};
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::Watched;
 use crate::problem::Direction;
 use crate::problem::Standard;
 
@@ -67,13 +67,13 @@ enum Bet {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Detector {
     bet: Bet,
-    pub state: State,
+    pub state: DetectorState,
 }
 
 /// All that outcomes change; what a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct State {
+pub(super) struct DetectorState {
     wealth: [f64; BETS],
     /// Number of outcomes watched.
     pub watched: u64,
@@ -135,31 +135,31 @@ impl Detector {
         };
         Some(Self {
             bet,
-            state: State::default(),
+            state: DetectorState::default(),
         })
     }
 
-    /// Takes the outcome of the next decision: its cost as observed and in standard units. The evidence
+    /// Observes the outcome of the next decision: its cost as observed and in standard units. The evidence
     /// is returned, 0 where the outcome says nothing.
     #[inline]
-    pub(super) fn take(&mut self, outcome: &Outcome, observed: f64, standard: f64) -> f64 {
+    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> f64 {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
             Bet::SubGaussian {
                 threshold,
                 first,
                 norms,
-            } => return self.take_normal(standard, threshold, first, &norms),
+            } => return self.observe_normal(standard, threshold, first, &norms),
             Bet::OfSafe {
                 direction,
                 factor,
                 hi,
             } => {
-                let p = outcome.safe_probability;
+                let p = watched.safe_probability;
                 if !(p > 0.0) {
                     return 0.0;
                 }
-                let safe = if outcome.is_safe { factor / p } else { 0.0 };
+                let safe = if watched.is_safe { factor / p } else { 0.0 };
                 let first = match direction {
                     Direction::AtMost => 0.5 / (factor / p - 1.0),
                     Direction::AtLeast => 0.5,
@@ -173,7 +173,7 @@ impl Detector {
     }
 
     #[inline(never)]
-    fn take_normal(
+    fn observe_normal(
         &mut self,
         standard: f64,
         threshold: f64,
@@ -238,7 +238,7 @@ fn log_mean_exp(bet: f64, threshold: f64) -> f64 {
     bet + libm::log1p((1.0 - threshold) * libm::expm1(-bet))
 }
 
-impl State {
+impl DetectorState {
     /// Returns true if every number can stand in a detector.
     pub(super) fn is_sound(&self) -> bool {
         let sound = |x: &f64| (0.0..=MOST).contains(x);

@@ -28,35 +28,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::problem::{CheckedProblem, Scope, Standard};
+use crate::round::Origin;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
-use detector::Detector;
+use detector::{Detector, DetectorState};
 pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
 use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
-pub(crate) use saved::SavedMonitor;
-
-/// The decision of one outcome.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Source {
-    Immediate,
-    Announced(u64),
-    InOrder(u64, f64),
-    Logged,
-}
+pub use saved::MonitorState;
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outcome {
+pub(crate) struct Watched {
     /// True if the action was the safe one.
     pub is_safe: bool,
-    /// Probability that the policy gave the safe action: the last one, where the source does not say.
+    /// Probability that the policy gave the safe action: the last one, where the origin does not say.
     pub safe_probability: f64,
     /// Segment whose own guardrails it is watched under.
     pub segment: Option<usize>,
-    pub source: Source,
+    pub origin: Origin,
 }
 
 /// Parameters of a monitor.
@@ -76,6 +68,8 @@ pub(crate) struct MonitorConfig {
 #[derive(Debug, Clone)]
 pub struct Monitor {
     config: MonitorConfig,
+    /// False for an agent that nothing watches.
+    is_on: bool,
     detectors: Vec<Option<Detector>>,
     declared: Vec<Option<Declared>>,
     /// By segment: detectors of the guardrails that hold in each; empty before its first outcome.
@@ -124,11 +118,18 @@ pub(crate) struct Refuted {
 /// Consequence of an outcome for the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Next {
+pub enum Next {
     /// Go on as planned.
     Continue,
     /// Drop what was learned and start the next epoch.
     Restart,
+}
+
+impl Next {
+    /// The stronger of two.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::Restart { self } else { other }
+    }
 }
 
 impl Monitor {
@@ -137,6 +138,7 @@ impl Monitor {
         let share = config.delta / guardrails.len().max(1) as f64;
         Self {
             config,
+            is_on: true,
             detectors: guardrails.iter().map(Detector::new).collect(),
             declared: (0..guardrails.len())
                 .map(|i| Declared::new(problem, i, share))
@@ -145,6 +147,30 @@ impl Monitor {
             saved: Memory::default(),
             room: vec![0.0; guardrails.len()],
         }
+    }
+
+    /// A monitor that watches nothing.
+    pub(crate) fn off() -> Self {
+        Self {
+            config: MonitorConfig {
+                on_breach: OnBreach::Alert,
+                run_length: f64::INFINITY,
+                delta: 1.0,
+                exact_safe_cost: false,
+            },
+            is_on: false,
+            detectors: Vec::new(),
+            declared: Vec::new(),
+            segments: Vec::new(),
+            saved: Memory::default(),
+            room: Vec::new(),
+        }
+    }
+
+    /// True if it watches.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
     }
 
     /// Alarms that nobody has acknowledged yet, the oldest first.
@@ -236,20 +262,22 @@ impl Monitor {
     }
 
     /// Announces a decision whose outcome will come under this number.
-    pub(crate) fn decided(&mut self, number: u64, safe_probability: Option<f64>) {
-        let sizes = (WINDOW, self.detectors.len());
-        (self.saved.order).decided(number, safe_probability, None, sizes);
+    pub(crate) fn announce(&mut self, number: u64, safe_probability: Option<f64>) {
+        if self.is_on {
+            let sizes = (WINDOW, self.detectors.len());
+            (self.saved.order).announce(number, safe_probability, None, sizes);
+        }
     }
 
-    /// The same for one in a segment. Returns a decision that is given up for it, if any is.
-    pub(crate) fn decided_in(
+    /// Announces a decision in a segment. Returns a decision that is given up for it, if any is.
+    pub(crate) fn announce_in(
         &mut self,
         number: u64,
         safe_probability: Option<f64>,
         drawn: Option<Drawn>,
     ) -> Option<Drawn> {
         let sizes = (WIDEST, self.detectors.len());
-        (self.saved.order).decided(number, safe_probability, drawn, sizes)
+        (self.saved.order).announce(number, safe_probability, drawn, sizes)
     }
 
     /// Gives up a decision that was announced, if its outcome is waited for.
@@ -309,10 +337,12 @@ impl Monitor {
 
     /// Returns true if an outcome may be learned: not if an earlier epoch made its decision.
     #[inline]
-    pub(crate) fn is_current(&self, source: Source) -> bool {
-        match source {
-            Source::Announced(number) | Source::InOrder(number, _) => number > self.saved.before,
-            Source::Immediate | Source::Logged => true,
+    pub(crate) fn is_current(&self, origin: Origin) -> bool {
+        match origin {
+            Origin::Announced(decision) | Origin::InOrder { decision, .. } => {
+                decision > self.saved.before
+            }
+            Origin::Immediate | Origin::Logged => true,
         }
     }
 
@@ -339,42 +369,47 @@ impl Monitor {
         problem.counted(arm, reward, costs, room)
     }
 
-    /// Takes an outcome, the `taken`-th of the agent; costs as they count.
+    /// Watches an outcome, the `taken`-th of the agent; costs as they count.
     #[inline]
-    pub(crate) fn take(
+    pub(crate) fn observe(
         &mut self,
         problem: &CheckedProblem,
-        outcome: Outcome,
+        watched: Watched,
         costs: &[f64],
         taken: u64,
     ) -> Next {
-        self.take_in_turn(problem, outcome, (0.0, costs), taken, |_, _| {})
+        if !self.is_on {
+            return Next::Continue;
+        }
+        self.observe_in_turn(problem, watched, (0.0, costs), taken, |_, _| {})
     }
 
-    /// The same; `learn` gets the outcomes of announced decisions, with their costs, when it is their turn.
+    /// Watches an outcome; `learn` gets the outcomes of announced decisions, with their costs, when it is their turn.
     #[inline]
-    pub(crate) fn take_in_turn(
+    pub(crate) fn observe_in_turn(
         &mut self,
         problem: &CheckedProblem,
-        mut outcome: Outcome,
+        mut watched: Watched,
         (reward, costs): (f64, &[f64]),
         taken: u64,
         learn: impl FnMut(&Turn, &[f64]),
     ) -> Next {
-        if outcome.is_safe {
-            self.take_safe(problem, costs, taken);
+        if watched.is_safe {
+            self.test_safe_cost(problem, costs, taken);
         }
-        match outcome.source {
-            Source::Immediate => self.detect(problem, outcome, costs, taken),
-            Source::Announced(number) => {
+        match watched.origin {
+            Origin::Immediate => self.detect(problem, watched, costs, taken),
+            Origin::Announced(number) => {
                 let signals = (reward, costs);
-                self.take_late(problem, number, outcome, signals, taken, learn)
+                self.observe_late(problem, number, watched, signals, taken, learn)
             }
-            Source::InOrder(_, safe_probability) => {
-                outcome.safe_probability = safe_probability;
-                self.detect(problem, outcome, costs, taken)
+            Origin::InOrder {
+                safe_probability, ..
+            } => {
+                watched.safe_probability = safe_probability;
+                self.detect(problem, watched, costs, taken)
             }
-            Source::Logged => Next::Continue,
+            Origin::Logged => Next::Continue,
         }
     }
 
@@ -383,7 +418,7 @@ impl Monitor {
     fn detect(
         &mut self,
         problem: &CheckedProblem,
-        outcome: Outcome,
+        watched: Watched,
         costs: &[f64],
         taken: u64,
     ) -> Next {
@@ -393,7 +428,7 @@ impl Monitor {
                 continue;
             };
             let standard = problem.guardrails[i].standardise(cost);
-            let evidence = detector.take(&outcome, cost, standard);
+            let evidence = detector.observe(&watched, cost, standard);
             if evidence >= self.config.run_length {
                 let found = (detector.recent(), evidence);
                 if self.breach(problem, i, None, found, taken) == Next::Restart {
@@ -401,8 +436,8 @@ impl Monitor {
                 }
             }
         }
-        if let Some(segment) = outcome.segment
-            && self.detect_in(problem, segment, outcome, costs, taken) == Next::Restart
+        if let Some(segment) = watched.segment
+            && self.detect_in(problem, segment, watched, costs, taken) == Next::Restart
         {
             next = Next::Restart;
         }
@@ -415,7 +450,7 @@ impl Monitor {
         &mut self,
         problem: &CheckedProblem,
         segment: usize,
-        outcome: Outcome,
+        watched: Watched,
         costs: &[f64],
         taken: u64,
     ) -> Next {
@@ -431,7 +466,7 @@ impl Monitor {
                 continue;
             };
             let standard = problem.guardrails[i].standardise(cost);
-            let evidence = detector.take(&outcome, cost, standard);
+            let evidence = detector.observe(&watched, cost, standard);
             if evidence >= self.config.run_length {
                 let found = (detector.recent(), evidence);
                 if self.breach(problem, i, Some(segment), found, taken) == Next::Restart {
@@ -473,18 +508,18 @@ impl Monitor {
     }
 
     #[inline(never)]
-    fn take_late(
+    fn observe_late(
         &mut self,
         problem: &CheckedProblem,
         number: u64,
-        outcome: Outcome,
+        watched: Watched,
         (reward, costs): (f64, &[f64]),
         taken: u64,
         mut learn: impl FnMut(&Turn, &[f64]),
     ) -> Next {
-        let Outcome {
+        let Watched {
             is_safe, segment, ..
-        } = outcome;
+        } = watched;
         if (self.saved.order).arrived(number, (is_safe, segment), reward, costs) {
             // What was taken for missing was late.
             self.saved.missing = Missing::default();
@@ -492,13 +527,13 @@ impl Monitor {
         let mut room = std::mem::take(&mut self.room);
         let mut next = Next::Continue;
         while let Some(turn) = self.saved.order.next(&mut room) {
-            let outcome = Outcome {
+            let watched = Watched {
                 is_safe: turn.is_safe,
                 safe_probability: turn.safe_probability,
                 segment: turn.segment,
-                source: Source::Immediate,
+                origin: Origin::Immediate,
             };
-            if self.detect(problem, outcome, &room, taken) == Next::Restart {
+            if self.detect(problem, watched, &room, taken) == Next::Restart {
                 next = Next::Restart;
             }
             if let Some(drawn) = &turn.drawn {
@@ -510,12 +545,12 @@ impl Monitor {
         next
     }
 
-    fn take_safe(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) {
+    fn test_safe_cost(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) {
         for (i, &cost) in costs.iter().enumerate() {
             let Some(declared) = &mut self.declared[i] else {
                 continue;
             };
-            let Some(refuted) = declared.take(cost) else {
+            let Some(refuted) = declared.observe(cost) else {
                 continue;
             };
             // Learning again does not mend a declaration: it forces the safe action like `safe`.
@@ -621,7 +656,7 @@ impl Monitor {
         self.saved.missing = Missing::default();
         let segments = self.segments.iter_mut().flatten();
         for detector in self.detectors.iter_mut().chain(segments).flatten() {
-            detector.state = detector::State::default();
+            detector.state = DetectorState::default();
         }
         for declared in self.declared.iter_mut().flatten() {
             declared.state = Sums::default();

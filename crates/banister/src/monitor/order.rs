@@ -89,7 +89,7 @@ impl Default for Order {
 impl Order {
     /// Announces a decision. Numbers increase; one that does not is ignored. Without a probability its
     /// outcome comes in order, and nothing waits for it. Returns the decision that is given up for it, if any is.
-    pub(super) fn decided(
+    pub(super) fn announce(
         &mut self,
         number: u64,
         safe_probability: Option<f64>,

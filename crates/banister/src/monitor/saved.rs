@@ -3,31 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 use super::declared::Sums;
-use super::{Detector, Memory, Monitor, detector, detectors_in_each};
+use super::{Detector, DetectorState, Memory, Monitor, detectors_in_each};
 use crate::error::Error;
 use crate::problem::CheckedProblem;
-use crate::snapshot::broken;
+use crate::guarded::broken;
 
 /// A monitor as a snapshot keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedMonitor {
+pub struct MonitorState {
     memory: Memory,
-    detectors: Vec<Option<detector::State>>,
+    detectors: Vec<Option<DetectorState>>,
     declared: Vec<Option<Sums>>,
     /// By segment, and by guardrail that holds in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    segments: Vec<Vec<Option<detector::State>>>,
+    segments: Vec<Vec<Option<DetectorState>>>,
 }
 
 impl Monitor {
-    pub(crate) fn save(&self) -> SavedMonitor {
+    pub(crate) fn save(&self) -> MonitorState {
         let states = |detectors: &Vec<Option<Detector>>| {
             let each = detectors.iter();
             each.map(|d| d.as_ref().map(|d| d.state.clone())).collect()
         };
         let declared = self.declared.iter();
-        SavedMonitor {
+        MonitorState {
             memory: self.saved.clone(),
             detectors: states(&self.detectors),
             segments: self.segments.iter().map(states).collect(),
@@ -39,7 +39,7 @@ impl Monitor {
     pub(crate) fn restore(
         &mut self,
         problem: &CheckedProblem,
-        saved: SavedMonitor,
+        saved: MonitorState,
     ) -> Result<(), Error> {
         let (m, each) = (self.detectors.len(), detectors_in_each(problem));
         let fits = saved.detectors.len() == m
@@ -75,14 +75,14 @@ impl Monitor {
 }
 
 /// Returns true if states can be those of detectors.
-fn fit(detectors: &[Option<Detector>], states: &[Option<detector::State>]) -> bool {
+fn fit(detectors: &[Option<Detector>], states: &[Option<DetectorState>]) -> bool {
     detectors.len() == states.len()
         && std::iter::zip(detectors, states).all(|(own, saved)| {
-            own.is_some() == saved.is_some() && saved.as_ref().is_none_or(detector::State::is_sound)
+            own.is_some() == saved.is_some() && saved.as_ref().is_none_or(DetectorState::is_sound)
         })
 }
 
-fn take_up(detectors: &mut [Option<Detector>], states: Vec<Option<detector::State>>) {
+fn take_up(detectors: &mut [Option<Detector>], states: Vec<Option<DetectorState>>) {
     for (own, saved) in detectors.iter_mut().zip(states) {
         if let (Some(own), Some(saved)) = (own, saved) {
             own.state = saved;

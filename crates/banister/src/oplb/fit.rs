@@ -1,11 +1,12 @@
 //! The test of the model, beside the other tests.
 
-use super::Oplb;
+use super::FeatureLearner;
 use super::config::CheckedOplb;
-use super::outcomes::Taken;
 use crate::fit::{Comparison, Extent, Fit, Model, Sample, Signal};
+use crate::guarded::Shell;
 use crate::linear::{Evidence, Link, Regression};
 use crate::monitor::Next;
+use crate::round::{Choice, Outcome};
 
 /// Part of a radius that rounding may take without being counted.
 pub(super) const NEGLIGIBLE: f64 = 1e-5;
@@ -27,28 +28,24 @@ impl CheckedOplb {
         let is_tested = |comparison: &Comparison| *comparison != Comparison::Untested;
         comparisons.iter().any(is_tested).then(|| {
             let size = (evidence.dimension(), evidence.regression.padded());
-            let mut fit = Fit::new(size, comparisons, Extent::SHARED, evidence.names.len());
+            let mut fit = Fit::new(size, comparisons, Extent::SHARED, evidence.arms());
             fit.set_level(self.fit_level(0));
             Box::new(fit)
         })
     }
 }
 
-impl Oplb {
+impl FeatureLearner {
     /// Takes the outcome that the regression took last into the test of the model, and looks at it.
-    pub(super) fn test_fit(&mut self, taken: Taken) -> Next {
-        // Taken out while it reads the rest of the agent.
+    pub(super) fn test_fit(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        // Taken out while it reads the rest of the learner.
         let Some(mut fit) = self.fit.take() else {
             return Next::Continue;
         };
         let evidence = &self.evidence;
-        let (features, arm) = match taken {
-            Taken::Action(action) => (evidence.actions.features(action), Some(action)),
-            Taken::Features(features) => (features, evidence.action_with(features)),
-        };
-        let arm = arm.filter(|_| !evidence.names.is_empty());
-        fit.take(Sample {
-            features,
+        let arm = (outcome.choice == Choice::Arms).then_some(outcome.action);
+        fit.observe(Sample {
+            features: evidence.features_of(outcome),
             arm,
             targets: &evidence.targets()[1..],
             x: evidence.taken(),
@@ -61,21 +58,13 @@ impl Oplb {
         };
         self.fit = Some(fit);
         match refuted {
-            Some(refuted) => (self.monitor).refute_model(&refuted, self.evidence.outcomes),
+            Some(refuted) => (shell.monitor).refute_model(&refuted, shell.outcomes),
             None => Next::Continue,
-        }
-    }
-
-    /// Starts the test of the model anew, at the level of the epoch.
-    pub(super) fn restart_fit(&mut self) {
-        if let Some(fit) = &mut self.fit {
-            fit.clear();
-            fit.set_level(self.checked.fit_level(self.monitor.epoch()));
         }
     }
 }
 
-impl Model for Oplb {
+impl Model for FeatureLearner {
     fn regression(&self) -> &Regression {
         &self.evidence.regression
     }

@@ -1,13 +1,13 @@
 //! Inspection: estimates and intervals of OPLB.
 
-use super::Oplb;
+use super::{FeatureLearner, Oplb};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::linear::{Actions, Evidence};
 use crate::problem::check_vector;
 
 /// Signal 0 is the reward, signal 1 + i guardrail i.
-impl Oplb {
+impl FeatureLearner {
     /// Largest effect of rounding on an action's bound, per unit of ‖x‖ in Σ⁻¹. Where a signal regresses on all
     /// coordinates, the radius has it already.
     pub(super) fn rounding(&self, signal: usize) -> f64 {
@@ -30,14 +30,13 @@ impl Oplb {
     }
 
     /// The estimated parameter, in signal units per feature unit, or with a logistic link in log-odds.
-    pub fn estimate(&self, signal: usize) -> Result<Vec<f64>, Error> {
-        self.check_signal(signal)?;
+    fn parameter(&self, signal: usize) -> Vec<f64> {
         if let Some(logit) = &self.logits[signal] {
             let mut estimate = vec![0.0; self.evidence.space.dimension];
             self.evidence.space.turn(&logit.estimate(), &mut estimate);
             let sign = self.evidence.signals[signal].scale.signum();
             estimate.iter_mut().for_each(|x| *x *= sign);
-            return Ok(estimate);
+            return estimate;
         }
         let mut turned = self.evidence.regression.estimate(signal);
         if turned.len() < self.evidence.space.dimension {
@@ -47,22 +46,20 @@ impl Oplb {
         self.evidence.space.turn(&turned, &mut estimate);
         let scale = self.evidence.signals[signal].scale;
         estimate.iter_mut().for_each(|x| *x /= scale);
-        Ok(estimate)
+        estimate
     }
 
     /// The interval of an action's mean by the ellipsoid alone, in standard units, not clipped.
-    pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
-        self.check_signal(signal)?;
-        self.evidence.check_action(action)?;
+    pub(super) fn interval(&mut self, action: usize, signal: usize) -> Interval {
         let reach = self.reach_of(signal);
         if let Some(logit) = &mut self.logits[signal] {
             let evidence = &self.evidence;
             let x = evidence.actions.features(action);
             let ends = logit.ends(reach, |turned| evidence.space.turn(x, turned));
-            return Ok(Interval {
+            return Interval {
                 lower: ends.lower,
                 upper: ends.upper,
-            });
+            };
         }
         self.evidence.update_actions();
         let side = usize::from(self.evidence.regression.is_whole(signal));
@@ -92,30 +89,25 @@ impl Oplb {
             self.width(signal).at(square, solved) + self.rounding_beside(signal) * whole.sqrt();
         if (centre + reach).is_nan() {
             // Numbers overflowed: nothing is known.
-            return Ok(Interval {
+            return Interval {
                 lower: f64::NEG_INFINITY,
                 upper: f64::INFINITY,
-            });
+            };
         }
-        Ok(Interval {
+        Interval {
             lower: centre - reach,
             upper: centre + reach,
-        })
+        }
     }
 
-    /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
-    /// on the event that all guarantees rest on. `multiscale` radii: the largest over the levels of the noise
-    /// that the outcomes have if this is the parameter, which is at most S long. `parameter` is in signal units
-    /// per feature unit, or with a logistic link in log-odds (only its part across x_0 counts for a guardrail whose safe cost is known).
-    pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
-        self.check_signal(signal)?;
-        check_vector("parameter", parameter, self.evidence.space.dimension)?;
+    /// Distance of a parameter from its estimate, in units of the confidence set's radius.
+    fn confidence(&self, signal: usize, parameter: &[f64]) -> f64 {
         let mut turned = vec![0.0; self.evidence.space.dimension];
         self.evidence.space.turn(parameter, &mut turned);
         let scale = self.evidence.signals[signal].scale;
         if let Some(logit) = &self.logits[signal] {
             turned.iter_mut().for_each(|x| *x *= scale.signum());
-            return Ok(logit.distance(&turned, self.reach_of(signal)));
+            return logit.distance(&turned, self.reach_of(signal));
         }
         turned.iter_mut().for_each(|x| *x *= scale);
         let regression = &self.evidence.regression;
@@ -124,7 +116,7 @@ impl Oplb {
             let difference: Vec<f64> = std::iter::zip(&estimate, &turned)
                 .map(|(estimate, truth)| estimate - truth)
                 .collect();
-            return Ok(regression.length(&difference) / self.radius(signal));
+            return regression.length(&difference) / self.radius(signal);
         }
         let lengths = regression.noise_lengths(signal, &turned);
         let squares = self.levels(signal).squared_radii(&self.evidence, signal);
@@ -132,14 +124,53 @@ impl Oplb {
         let ratios =
             std::iter::zip(lengths, squares).map(|(l, square)| l / (scale * square.sqrt()));
         // In this order a ratio that is not a number is kept.
-        Ok(ratios.fold(0.0, |most, ratio| if ratio <= most { most } else { ratio }))
+        ratios.fold(0.0, |most, ratio| if ratio <= most { most } else { ratio })
+    }
+}
+
+/// Signal 0 is the reward, signal 1 + i guardrail i.
+impl Oplb {
+    /// The estimated parameter, in signal units per feature unit, or with a logistic link in log-odds.
+    pub fn parameter(&self, signal: usize) -> Result<Vec<f64>, Error> {
+        self.check_signal(signal)?;
+        Ok(self.learner.parameter(signal))
+    }
+
+    /// The interval of the mean of an action of the last round by the ellipsoid alone, in standard units, not clipped.
+    pub fn interval(&mut self, action: usize, signal: usize) -> Result<Interval, Error> {
+        self.check_signal(signal)?;
+        let column = (action < self.shell.actions())
+            .then(|| self.learner.evidence.column(&self.shell.arms, action));
+        let Some(Some(column)) = column else {
+            let last = self.shell.actions() - 1;
+            return Err(Error::NoSuchArm { arm: action, last });
+        };
+        Ok(self.learner.interval(column, signal))
+    }
+
+    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
+    /// is known. `multiscale` radii: of the ellipsoid at λ_0, which contains the set. No such signal: 0.
+    pub fn radius(&self, signal: usize) -> f64 {
+        self.learner.radius(signal)
+    }
+
+    /// Distance of a parameter from its estimate, in units of the confidence set's radius: at most 1
+    /// on the event that all guarantees rest on. `multiscale` radii: the largest over the levels of the noise
+    /// that the outcomes have if this is the parameter, which is at most S long. `parameter` is in signal units
+    /// per feature unit, or with a logistic link in log-odds (only its part across x_0 counts for a guardrail whose
+    /// safe cost is known).
+    pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
+        self.check_signal(signal)?;
+        check_vector("parameter", parameter, self.dimension())?;
+        Ok(self.learner.confidence(signal, parameter))
     }
 
     fn check_signal(&self, signal: usize) -> Result<(), Error> {
-        if signal < self.evidence.signals.len() {
+        let last = self.learner.evidence.signals.len() - 1;
+        if signal <= last {
             return Ok(());
         }
-        let allowed = format!("must be 0 to {}", self.evidence.signals.len() - 1);
+        let allowed = format!("must be 0 to {last}");
         Err(Error::invalid("signal", signal, allowed))
     }
 }

@@ -1,10 +1,10 @@
 //! Signals with a logistic link: their own confidence sets, beside the regression.
 
-use super::Oplb;
+use super::FeatureLearner;
 use crate::fit::Forecast;
 use crate::linear::{Ends, Evidence, Logit, Reach};
 
-impl Oplb {
+impl FeatureLearner {
     /// True if a signal has a logistic link.
     pub(super) fn is_linked(&self, signal: usize) -> bool {
         self.logits[signal].is_some()
@@ -31,7 +31,7 @@ impl Oplb {
                 costs[signal - 1]
             };
             let y = self.evidence.signals[signal].standard(observed);
-            let ends = logit.take(self.evidence.taken(), y, reach);
+            let ends = logit.observe(self.evidence.taken(), y, reach);
             if let Some(guardrail) = signal.checked_sub(1) {
                 self.forecasts[guardrail] = Forecast { observed: y, ends };
             }

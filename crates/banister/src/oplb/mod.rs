@@ -12,52 +12,64 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 1, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, `width` (of intervals), `linked` (signals with a link), `decide` (bounds,
-//! program, policy), `kept` (policies that stay), `outcomes`, `fit` (of the model), `arms`, `agent`, `inspect`,
-//! `snapshot`; `round` solves one round given from a file. `per_arm/` is the agent with a parameter per arm
-//! ([`OplbPerArm`]).
+//! A policy stays while the actions stay and little is learned: the confidence sets hold at all times at once, so one
+//! that was feasible for all parameters in them is feasible still. It is solved for again when outcomes have grown by a
+//! part, or when one of them said much about some direction.
+//!
+//! Files, in reading order: `config`, this page (the learner), `width` (of intervals), `linked` (signals with a link),
+//! `bounds` (of all actions), `exact` (bounds on whole policies), `fit` (of the model), `inspect`; `instance` solves one
+//! round given from a file. `per_arm/` is the learner with a parameter per arm ([`OplbPerArm`]).
 
-mod agent;
-mod arms;
+mod bounds;
 mod config;
-mod decide;
+mod exact;
 mod fit;
 mod inspect;
-mod kept;
+mod instance;
 mod linked;
-mod outcomes;
 mod per_arm;
-mod round;
-mod snapshot;
 mod width;
 
-use banister_solve::ConeSolver;
+use std::sync::Arc;
 
-use crate::certificate::Certifier;
-use crate::decision::Decision;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Agent as _;
+use crate::arm_estimate::{ArmEstimate, of_intervals};
+use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::estimate::{EstimateConfig, Estimates};
-use crate::fit::{Fit, Forecast};
-use crate::interval::Level;
+use crate::estimate::{EstimateConfig, Estimates, EstimatesState};
+use crate::fit::{Fit, FitState, Forecast};
+use crate::guarded::{Guarded, Learner, Shell, broken};
+use crate::interval::{Interval, Level};
 pub use crate::linear::Link;
 pub use crate::linear::Radius;
-use crate::linear::{Ends, Evidence, Limit, Logit, Setup, Tables, log_odds, with_zero_costs};
-use crate::monitor::Monitor;
-use crate::optimism::Bounds;
-use crate::optimism::Floor;
-use crate::optimism::Planner;
-use crate::problem::{CheckedProblem, Model, Problem};
-use crate::safe_cost::TZeroRule;
+use crate::linear::{
+    Ends, Evidence, EvidenceState, Limit, Logit, LogitState, Setup, Tables, log_odds,
+    restore_logits, with_zero_costs,
+};
+use crate::monitor::{Assumption, Next};
+use crate::optimism::{LpPlan, Planner};
+use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
+use crate::round::{Outcome, Round};
+use crate::safe_cost::{TZeroRule, TZeroState};
 use config::CheckedOplb;
 pub use config::{LongFeatures, OplbConfig, OplbRadius, Solver};
-use kept::Kept;
-pub use per_arm::OplbPerArm;
-pub use round::{Ellipsoid, Round, RoundAnswer};
+use exact::Exact;
+pub use instance::{Ellipsoid, RoundAnswer, RoundInstance};
+pub use per_arm::{ContextLearner, OplbPerArm};
+
+/// Outcomes below which each one calls for another policy.
+const FIRST: u64 = 200;
+/// Part by which outcomes grow until the next solve.
+const PART: f64 = 0.005;
+/// Growth of ln det Σ until the next solve.
+const GROWTH: f64 = 0.05;
 
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{Guardrail, Oplb, OplbConfig, Problem};
+/// use banister::{Agent, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
 ///
 /// let spend = Guardrail {
 ///     name: "spend".into(),
@@ -70,14 +82,16 @@ pub use round::{Ellipsoid, Round, RoundAnswer};
 /// let config = OplbConfig { parameter_norm: Some(1.0), ..Default::default() };
 /// let mut agent = Oplb::new(&problem, &config)?;
 /// // This round there are two actions beside the safe one, each with two features.
-/// agent.offer(&[0.6, 0.8, 0.8, -0.6])?;
-/// let action = agent.decide().draw(0.5); // a uniform random number chooses
-/// agent.observe(action, 1.0, &[0.0])?;
-/// assert!(agent.decide().guardrails[0].slack >= 0.0);
+/// let actions = [[0.6, 0.8], [0.8, -0.6], [1.0, 0.0]];
+/// let action = agent.decide(&Round::offering(actions.as_flattened()))?.draw(0.5);
+/// agent.observe(&Outcome::of_features(&actions[action], 1.0, &[0.0]))?;
 /// # Ok::<(), banister::Error>(())
 /// ```
+pub type Oplb = Guarded<FeatureLearner>;
+
+/// Learner on features that all actions share: one regression of every signal.
 #[derive(Debug, Clone)]
-pub struct Oplb {
+pub struct FeatureLearner {
     evidence: Evidence,
     checked: CheckedOplb,
     /// Confidence sets of signals with a logistic link, in turned coordinates.
@@ -87,61 +101,65 @@ pub struct Oplb {
     /// Statistics of the safe action's own signals, where some safe cost is unknown.
     safe_estimates: Option<Estimates>,
     t_zero: Option<TZeroRule>,
-    bounds: Bounds,
-    planner: Planner,
+    plan: LpPlan,
     exact: Exact,
-    floor: Floor,
-    certifier: Certifier,
-    decision: Decision,
-    /// State in which the decision was solved for, while it may be kept.
-    kept: Option<Kept>,
-    monitor: Monitor,
+    /// Outcomes and ln det Σ when the policy was solved for.
+    solved_at: (u64, f64),
     /// Test of the model, where there is a guardrail.
     fit: Option<Box<Fit>>,
     /// Costs with a link of the outcome taken last, beside what was expected of them.
     forecasts: Vec<Forecast>,
-    /// Outcomes for which the T_0 rule holds.
-    room: u64,
-    /// Room for the costs of an outcome as they count.
-    counted: Vec<f64>,
 }
 
-/// State of exact OPLB.
-#[derive(Debug, Clone, Default)]
-struct Exact {
-    solver: ConeSolver,
-    reward: Vec<f64>,
-    /// Linear parts of the costs.
-    costs: Vec<Vec<f64>>,
-    radii: Vec<f64>,
-    zeros: Vec<f64>,
+/// All that outcomes have changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureLearnerState {
+    evidence: EvidenceState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    safe: Option<EstimatesState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    t_zero: Option<TZeroState>,
+    /// Confidence sets of signals with a logistic link, in the order of signals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    logits: Vec<LogitState>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fit: Option<FitState>,
 }
 
 impl Oplb {
-    /// Checks the problem and the parameters, and starts with no outcomes. The problem's arms are on
-    /// offer; without features they are the unit vectors.
-    pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
+    /// Dimension d of the features.
+    pub fn dimension(&self) -> usize {
+        self.learner.evidence.dimension()
+    }
+
+    /// Publishes the policy for the arms declared ([`crate::Agent::decide`] without an error).
+    pub fn decide_arms(&mut self) -> &Decision {
+        // Arms were checked when they were declared or added.
+        let _ = self.learner.enter(&mut self.shell, &Round::default());
+        self.publish(None)
+    }
+}
+
+impl Learner for FeatureLearner {
+    type Config = OplbConfig;
+    type State = FeatureLearnerState;
+
+    fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
         let problem = with_zero_costs(problem)?.check()?;
         let checked = config.check(&problem)?;
         if config.model == Model::PerArm {
             let allowed = "a parameter per arm makes another agent: `OplbPerArm`";
             return Err(Error::invalid("model", "per_arm", allowed));
         }
-        let evidence = Evidence::new(problem, setup(&checked))?;
-        let mut agent = Self::with(evidence, checked);
-        agent.view_safe();
-        agent.offered_anew();
-        Ok(agent)
-    }
-
-    fn with(evidence: Evidence, checked: CheckedOplb) -> Self {
-        let problem = &evidence.problem;
-        let config = &checked.config;
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let t_zero = config
-            .needs_horizon(unknown)
-            .then(|| TZeroRule::new(problem, config.horizon, false));
-        let certifier = Certifier::new(problem);
+        let plan = LpPlan::new(&problem, config.floor, Planner::dense(checked.optimism));
+        let mut shell = Shell::watched(problem, checked.monitor, config.confidence());
+        if let Some(horizon) = config.horizon.filter(|_| config.needs_horizon(unknown)) {
+            shell.room = (horizon, "T_0");
+        }
+        let evidence = Evidence::new(Arc::clone(&shell.problem), setup(&checked))?;
+        let problem = &shell.problem;
         let logit = |(signal, link): (usize, &Link)| {
             let guardrail = signal.checked_sub(1).map(|i| &problem.guardrails[i]);
             let logit = Logit::new(evidence.dimension(), checked.parameter_norm);
@@ -151,123 +169,235 @@ impl Oplb {
             })
         };
         let logits: Vec<Option<Logit>> = checked.links.iter().enumerate().map(logit).collect();
-        Self {
+        let own = Self {
             linked_safe: vec![Ends::UNKNOWN; logits.len()],
             logits,
             safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
-            room: match (&t_zero, config.horizon) {
-                (Some(_), Some(horizon)) => horizon,
-                _ => u64::MAX,
-            },
-            t_zero,
-            bounds: Bounds::new(
-                problem.guardrails.iter().map(|g| g.threshold).collect(),
-                config.floor,
-            ),
-            planner: Planner::dense(checked.optimism),
-            exact: Exact {
-                costs: vec![Vec::new(); problem.guardrails.len()],
-                radii: vec![0.0; problem.guardrails.len()],
-                ..Exact::default()
-            },
-            floor: Floor::default(),
-            decision: Decision {
-                confidence: config.confidence(),
-                ..certifier.blank()
-            },
-            kept: None,
-            certifier,
-            monitor: Monitor::new(problem, checked.monitor),
+            t_zero: (config.needs_horizon(unknown))
+                .then(|| TZeroRule::new(problem, config.horizon, false)),
+            plan,
+            exact: Exact::new(problem.guardrails.len()),
+            solved_at: (0, 0.0),
             fit: checked.new_fit(&evidence),
             forecasts: vec![Forecast::default(); problem.guardrails.len()],
-            counted: Vec::with_capacity(problem.guardrails.len()),
             evidence,
             checked,
-        }
+        };
+        Ok((shell, own))
     }
 
-    /// Dimension d of the features.
-    pub fn dimension(&self) -> usize {
-        self.evidence.space.dimension
-    }
-
-    /// Outcomes that arrived in all.
-    pub fn outcomes(&self) -> u64 {
-        self.evidence.outcomes
-    }
-
-    /// The problem in standard form.
-    pub fn problem(&self) -> &CheckedProblem {
-        &self.evidence.problem
-    }
-
-    /// Parameters as declared.
-    pub fn config(&self) -> &OplbConfig {
+    fn config(&self) -> &OplbConfig {
         &self.checked.config
     }
 
-    /// Number of the safe action among those on offer.
-    pub fn safe(&self) -> usize {
-        self.evidence.actions.safe
+    fn kind(&self) -> &'static str {
+        "oplb"
     }
 
-    /// Number of actions on offer, the safe one included.
-    pub fn offered(&self) -> usize {
-        self.evidence.actions.count
-    }
-
-    /// Features of an action on offer.
-    pub fn features(&self, action: usize) -> Option<&[f64]> {
-        self.evidence.features(action)
-    }
-
-    /// The last decision, without deciding anew.
-    pub fn decision(&self) -> &Decision {
-        &self.decision
-    }
-
-    /// Replaces the actions to choose among: feature vectors one after another. They stay on offer
-    /// until others are offered; deciding on the same set again is much faster.
-    ///
-    /// The safe action is always on offer: if it is not among those given, it comes after the last.
-    pub fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
-        self.evidence.offer(actions)?;
-        self.offered_anew();
+    fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {
+        if self.evidence.enter(shell, round)? {
+            self.offered_anew();
+            shell.stale = true;
+        }
         Ok(())
     }
 
-    /// Drops what was learned and starts the next epoch, with its share of δ; what is on offer stays.
-    fn relearn(&mut self) {
-        self.monitor.restart(self.evidence.outcomes);
-        self.enter_epoch();
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
+        let safe = self.write_safe();
+        let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
+        if !settled || !self.plan.bounds.has_margin() {
+            return Err(Fallback::MarginNotProven);
+        }
+        if !self.evidence.is_reliable() {
+            return Err(Fallback::IllConditioned);
+        }
+        self.evidence.update_actions();
+        self.solved_at = self.learned();
+        match self.checked.config.solver {
+            Solver::Linearised => {
+                self.write_bounds(&safe);
+                let evidence = &self.evidence;
+                (self.plan).publish(shell, |arms, column| evidence.number(arms, column))
+            }
+            Solver::Exact => self.plan_exact(shell, &safe),
+        }
+    }
+
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
+        let safe = self.write_safe();
+        self.plan.write_safe_costs(shell);
+        safe.upper_end()
+    }
+
+    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        self.evidence.check_outcome(shell, outcome)
+    }
+
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        let Outcome { reward, costs, .. } = *outcome;
+        let is_safe = self.evidence.observe(&shell.arms, outcome);
+        self.learn_linked(reward, costs);
+        self.learn_safe(is_safe, reward, costs);
+        shell.stale |= !self.still_serves();
+        let next = shell.watch(outcome, is_safe);
+        if is_safe {
+            return self.test_safe(shell).or(next);
+        }
+        self.test_fit(shell, outcome).or(next)
+    }
+
+    fn forget(&mut self, shell: &mut Shell) {
+        self.checked.enter(shell.monitor.epoch());
+        self.acknowledge(shell);
+        let problem = &shell.problem;
+        if let Some(estimates) = &mut self.safe_estimates {
+            let level = self.checked.level_in(shell.monitor.epoch());
+            *estimates = safe_estimates(problem, level);
+        }
+        if let Some(rule) = &mut self.t_zero {
+            *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
+        }
         self.evidence.forget();
         self.logits.iter_mut().flatten().for_each(Logit::clear);
         self.view_safe();
         self.offered_anew();
     }
 
-    /// Takes the level of the monitor's epoch for everything that has one.
-    fn enter_epoch(&mut self) {
-        let epoch = self.monitor.epoch();
-        self.checked.enter(epoch);
-        self.restart_fit();
-        let problem = &self.evidence.problem;
-        if let Some(estimates) = &mut self.safe_estimates {
-            *estimates = safe_estimates(problem, self.checked.level_in(epoch));
+    fn acknowledge(&mut self, shell: &mut Shell) {
+        if let Some(fit) = &mut self.fit {
+            fit.clear();
+            fit.set_level(self.checked.fit_level(shell.monitor.epoch()));
         }
-        if let Some(rule) = &mut self.t_zero {
-            *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
+    }
+
+    fn check_arm(
+        &self,
+        _: &Shell,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<(), Error> {
+        ranges.refuse()?;
+        self.evidence.check_arm(name, features)
+    }
+
+    fn add_arm(&mut self, shell: &mut Shell) {
+        let arm = shell.arms.len() - 1;
+        if let Some(x) = &shell.arms.list()[arm].features {
+            self.evidence.add_arm(x);
         }
+        if let Some(fit) = &mut self.fit {
+            fit.add_arm(arm);
+        }
+    }
+
+    fn arms_changed(&mut self, _: &mut Shell) {
+        self.evidence.arms_changed();
+    }
+
+    fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate {
+        let column = self.evidence.column(&shell.arms, action);
+        let signals = 0..=shell.problem.guardrails.len();
+        let intervals: Vec<Interval> = signals
+            .map(|signal| column.map_or(Interval::UNKNOWN, |column| self.interval(column, signal)))
+            .collect();
+        ArmEstimate {
+            offered: column.is_some(),
+            ..of_intervals(&shell.problem, &intervals)
+        }
+    }
+
+    fn save(&mut self, _: &mut Shell) -> FeatureLearnerState {
+        self.plan.planner.forget();
+        self.offered_anew();
+        FeatureLearnerState {
+            evidence: self.evidence.save(),
+            safe: self.safe_estimates.as_ref().map(Estimates::state),
+            t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
+            logits: self.logits.iter().flatten().map(Logit::save).collect(),
+            fit: self.fit.as_ref().map(|fit| fit.save()),
+        }
+    }
+
+    fn restore(&mut self, shell: &mut Shell, state: FeatureLearnerState) -> Result<(), Error> {
+        if let Some(fit) = &mut self.fit {
+            fit.restore(state.fit)?;
+        }
+        self.evidence.restore(state.evidence)?;
+        if !restore_logits(self.logits.iter_mut().flatten(), state.logits) {
+            return Err(broken("`logits` does not match the parameters"));
+        }
+        match (&mut self.safe_estimates, state.safe) {
+            (None, None) => {}
+            (Some(own), Some(saved)) => own.restore(&shell.problem, &saved, None)?,
+            _ => return Err(broken("`safe` does not match the problem")),
+        }
+        TZeroRule::restore(&mut self.t_zero, state.t_zero, shell.problem.guardrails.len())
+            .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
+        self.view_safe();
+        self.offered_anew();
+        Ok(())
+    }
+
+    fn assumption(&self) -> Option<Assumption> {
+        Some(Assumption {
+            watched: (self.fit.as_ref()).is_some_and(|fit| fit.is_whole()),
+            ..self.checked.assumption("the features")
+        })
+    }
+}
+
+impl FeatureLearner {
+    /// Outcomes, and ln det Σ.
+    fn learned(&self) -> (u64, f64) {
+        (self.evidence.outcomes, self.evidence.regression.log_dets()[1])
+    }
+
+    /// True if the policy solved for last still serves.
+    #[inline]
+    fn still_serves(&self) -> bool {
+        let ((n, log_det), (then, log_det_then)) = (self.learned(), self.solved_at);
+        n >= FIRST && (n as f64) < (1.0 + PART) * then as f64 && log_det - log_det_then < GROWTH
     }
 
     /// Makes room for the set on offer, and forgets what helped with the last one.
     fn offered_anew(&mut self) {
-        self.kept = None;
         let actions = &self.evidence.actions;
-        self.bounds.safe = actions.safe;
-        self.bounds.resize(actions.count);
-        self.planner.reset(actions.count);
-        self.exact.solver.reset();
+        self.plan.resize(actions.count, actions.safe);
+        self.exact.reset();
+    }
+
+    /// Takes an outcome into the safe action's own statistics, where its costs are unknown.
+    fn learn_safe(&mut self, is_safe: bool, reward: f64, costs: &[f64]) {
+        if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {
+            estimates.observe(0, reward, costs);
+            if let Some(rule) = &mut self.t_zero {
+                let (problem, pulls) = (&self.evidence.problem, estimates.pulls()[0]);
+                rule.update(problem, pulls, |i| estimates.sum(0, i + 1));
+            }
+        }
+    }
+
+    /// Raises an alarm where the safe action's own outcomes contradict each other, or the regression: its mean has
+    /// changed, or the linear model is wrong.
+    fn test_safe(&mut self, shell: &mut Shell) -> Next {
+        let Some(estimates) = &mut self.safe_estimates else {
+            return Next::Continue;
+        };
+        let own = estimates.refuted().map(|signal| signal - 1);
+        let guardrails = shell.problem.guardrails.iter().enumerate();
+        let mut unknown = guardrails.filter(|(_, g)| g.safe_cost.is_none());
+        let crossed = |i: usize| {
+            let (lower, upper) = self.safe_interval(i);
+            lower > upper
+        };
+        let found = own.or_else(|| unknown.find(|&(i, _)| crossed(i)).map(|(i, _)| i));
+        let (Some(guardrail), Some(estimates)) = (found, &self.safe_estimates) else {
+            return Next::Continue;
+        };
+        let mean = estimates.mean(0, guardrail + 1).unwrap_or(0.0);
+        let evidence = (estimates.pulls()[0], mean);
+        shell.refute((shell.problem.declared.safe, guardrail), None, evidence)
     }
 }
 
@@ -283,8 +413,8 @@ fn setup(checked: &CheckedOplb) -> Setup {
         projected: true,
         // Exact policies are made from whitened features, intervals from their lengths alone.
         tables: match checked.config.solver {
-            Solver::Exact => Tables::Whitened,
             Solver::Linearised => Tables::Lengths,
+            Solver::Exact => Tables::Whitened,
         },
     }
 }

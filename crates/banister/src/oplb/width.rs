@@ -2,7 +2,7 @@
 
 use banister_solve::dense::Widths;
 
-use super::Oplb;
+use super::FeatureLearner;
 use crate::linear::{Confidence, MultiScale, Radius};
 
 /// Half-width of a signal's intervals.
@@ -24,10 +24,9 @@ impl Width {
     }
 }
 
-impl Oplb {
-    /// The radius of a signal's confidence set, in units of its range: β, or β⊥ where the safe cost
-    /// is known. `multiscale` radii: of the ellipsoid at λ_0, which contains the set. No such signal: 0.
-    pub fn radius(&self, signal: usize) -> f64 {
+impl FeatureLearner {
+    /// Radius of a signal's confidence set ([`super::Oplb`]'s).
+    pub(super) fn radius(&self, signal: usize) -> f64 {
         if let Some(Some(logit)) = self.logits.get(signal) {
             return logit.radius(self.reach_of(signal));
         }

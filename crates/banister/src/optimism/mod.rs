@@ -28,6 +28,10 @@ use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::Answer;
+use crate::decision::Fallback;
+use crate::guarded::{Arms, Shell};
+use crate::problem::CheckedProblem;
 use analytic_center::centre_ties;
 
 /// Choice of optimism about the reward.
@@ -79,7 +83,8 @@ impl Optimism {
 const BLOCKS_FROM: usize = 512;
 /// Newton steps after which `least` settles for κ = R̄ − U_0, which is always enough.
 const MAX_STEPS: usize = 50;
-/// Distance below R̄ that the LP may end at by rounding alone, in units of the reward's range.
+/// Distance below R̄ that the LP may end at by rounding alone, in units of the reward's range; and relative change of κ
+/// that is none.
 const ROUNDING: f64 = 1e-13;
 
 /// Turns bounds into a policy, remembering where it stopped.
@@ -102,13 +107,13 @@ pub struct Planner {
 }
 
 /// Table that optimism works on: U, l and D, or what it has leaned to instead.
-struct Believed<'a> {
+struct OptimismTable<'a> {
     reward: &'a [f64],
     cost_lower: &'a [Vec<f64>],
     spread: &'a [f64],
 }
 
-impl<'a> Believed<'a> {
+impl<'a> OptimismTable<'a> {
     fn of(bounds: &'a Bounds) -> Self {
         Self {
             reward: &bounds.reward_upper,
@@ -126,18 +131,50 @@ impl<'a> Believed<'a> {
     }
 }
 
-/// The planner's memory, for snapshots.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SavedPlanner {
-    /// κ of the last plan.
-    pub kappa: f64,
-    /// Basis of the pessimistic LP.
-    pub pessimistic: Vec<usize>,
-    /// Basis of the optimistic LP.
-    pub optimistic: Vec<usize>,
-    /// Basis of the LP in blocks.
-    pub blocked: Vec<usize>,
+/// The program's answer at one κ: its value, and its policy's π·r and π·D.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AtKappa {
+    pub value: f64,
+    pub reward: f64,
+    pub spread: f64,
+}
+
+/// The smallest κ for which a program is worth R̄ (`bar`), and the answer at it solved for last; `enough` is always
+/// enough.
+///
+/// f(κ) = LP value is convex and increasing: Newton's method from the right comes down monotonically to the smallest κ
+/// with f(κ) ≥ R̄, in finitely many steps; a step from the left (last round's κ may be there) lands on the right.
+#[inline]
+pub(crate) fn find_least(
+    start: f64,
+    bar: f64,
+    enough: f64,
+    mut solve: impl FnMut(f64) -> AtKappa,
+) -> f64 {
+    let mut kappa = start.min(enough);
+    for step in 0..MAX_STEPS {
+        let at = solve(kappa);
+        let next = if at.spread > 0.0 {
+            ((bar - at.reward) / at.spread).clamp(0.0, enough)
+        } else if at.reward >= bar {
+            0.0
+        } else {
+            enough
+        };
+        if (next - kappa).abs() <= ROUNDING * kappa {
+            break;
+        }
+        if step + 1 == MAX_STEPS || (at.value < bar && next <= kappa) {
+            if bar - at.value > ROUNDING * (1.0 + bar.abs()) {
+                // No progress: this is always optimistic.
+                kappa = enough;
+                solve(kappa);
+            }
+            break;
+        }
+        kappa = next;
+    }
+    kappa
 }
 
 impl Planner {
@@ -277,12 +314,12 @@ impl Planner {
             }
             Optimism::Index if self.leaned.reward.len() == bounds.columns() => {
                 let leaned = std::mem::take(&mut self.leaned);
-                self.find_least(bounds, &Believed::leaned(&leaned));
+                self.find_least(bounds, &OptimismTable::leaned(&leaned));
                 self.leaned = leaned;
                 self.shared(bounds)
             }
             _ => {
-                self.find_least(bounds, &Believed::of(bounds));
+                self.find_least(bounds, &OptimismTable::of(bounds));
                 self.shared(bounds)
             }
         }
@@ -304,13 +341,13 @@ impl Planner {
     }
 
     /// R̄; should the solver run out of work, its proven bound, so that optimism survives.
-    fn optimistic_value(&mut self, bounds: &Bounds, believed: &Believed) -> f64 {
+    fn optimistic_value(&mut self, bounds: &Bounds, table: &OptimismTable) -> f64 {
         let solution = match &mut self.blocked {
             Some(blocked) => blocked.solve(bounds.optimistic_thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
-                    reward: believed.reward,
-                    costs: believed.cost_lower,
+                    reward: table.reward,
+                    costs: table.cost_lower,
                     thresholds: &bounds.optimistic_thresholds,
                 };
                 self.optimistic.solve_vertex(&lp, Some(bounds.safe))
@@ -322,9 +359,9 @@ impl Planner {
         }
     }
 
-    fn solve_with_kappa(&mut self, bounds: &Bounds, believed: &Believed) -> &Solution {
+    fn solve_with_kappa(&mut self, bounds: &Bounds, table: &OptimismTable) -> &Solution {
         let (v, kappa) = (&mut self.v[..], self.kappa);
-        let (reward, spread) = (&believed.reward[..v.len()], &believed.spread[..v.len()]);
+        let (reward, spread) = (&table.reward[..v.len()], &table.spread[..v.len()]);
         for a in 0..v.len() {
             v[a] = reward[a] + kappa * spread[a];
         }
@@ -345,65 +382,77 @@ impl Planner {
         })
     }
 
-    /// f(κ) = LP value is convex and increasing: Newton's method from the right comes down
-    /// monotonically to the smallest κ with f(κ) ≥ R̄, in finitely many steps; a step from the left
-    /// (last round's κ may be there) lands on the right.
-    fn find_least(&mut self, bounds: &Bounds, believed: &Believed) {
-        let bar = self.optimistic_value(bounds, believed);
-        let enough = (bar - believed.reward[bounds.safe]).max(0.0);
-        self.kappa = self.kappa.min(enough);
-        for step in 0..MAX_STEPS {
-            let solution = self.solve_with_kappa(bounds, believed);
-            let value = solution.value;
-            let (mut reward, mut spread) = (0.0, 0.0);
-            for &(a, p) in &solution.support {
-                reward += p * believed.reward[a];
-                spread += p * believed.spread[a];
-            }
-            let next = if spread > 0.0 {
-                ((bar - reward) / spread).clamp(0.0, enough)
-            } else if reward >= bar {
-                0.0
-            } else {
-                enough
+    fn find_least(&mut self, bounds: &Bounds, table: &OptimismTable) {
+        let bar = self.optimistic_value(bounds, table);
+        let enough = (bar - table.reward[bounds.safe]).max(0.0);
+        self.kappa = find_least(self.kappa, bar, enough, |kappa| {
+            self.kappa = kappa;
+            let solution = self.solve_with_kappa(bounds, table);
+            let mut at = AtKappa {
+                value: solution.value,
+                ..AtKappa::default()
             };
-            if (next - self.kappa).abs() <= 1e-13 * self.kappa {
-                break;
+            for &(a, p) in &solution.support {
+                at.reward += p * table.reward[a];
+                at.spread += p * table.spread[a];
             }
-            if step + 1 == MAX_STEPS || (value < bar && next <= self.kappa) {
-                if bar - value <= ROUNDING * (1.0 + bar.abs()) {
-                    break;
-                }
-                // No progress: by the lemma, this κ is always optimistic.
-                self.kappa = enough;
-                self.solve_with_kappa(bounds, believed);
-                break;
-            }
-            self.kappa = next;
+            at
+        });
+    }
+
+    /// Forgets where it stopped: the next plan follows from bounds alone.
+    pub fn forget(&mut self) {
+        self.kappa = 0.0;
+        self.pessimistic.reset();
+        self.optimistic.reset();
+        self.blocked = None;
+    }
+}
+
+/// Bounds and the linear program on them: the plan of every learner that has an interval for each action.
+#[derive(Debug, Clone)]
+pub(crate) struct LpPlan {
+    pub bounds: Bounds,
+    pub planner: Planner,
+    floor: Floor,
+}
+
+impl LpPlan {
+    pub fn new(problem: &CheckedProblem, floor: f64, planner: Planner) -> Self {
+        let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
+        Self {
+            bounds: Bounds::new(thresholds, floor),
+            planner,
+            floor: Floor::default(),
         }
     }
 
-    /// Warm starts for a snapshot.
-    pub fn save(&self) -> SavedPlanner {
-        SavedPlanner {
-            kappa: self.kappa,
-            pessimistic: self.pessimistic.basis(),
-            optimistic: self.optimistic.basis(),
-            blocked: self
-                .blocked
-                .as_ref()
-                .map(BlockedLp::basis)
-                .unwrap_or_default(),
-        }
+    /// Makes room for other actions.
+    pub fn resize(&mut self, actions: usize, safe: usize) {
+        self.bounds.safe = safe;
+        self.bounds.resize(actions);
+        self.planner.reset(actions);
     }
 
-    /// Takes up a saved memory; call after [`Planner::reset`].
-    pub fn restore(&mut self, saved: &SavedPlanner, guardrails: usize) {
-        self.kappa = saved.kappa;
-        self.pessimistic.set_basis(&saved.pessimistic, guardrails);
-        self.optimistic.set_basis(&saved.optimistic, guardrails);
-        if let Some(blocked) = &mut self.blocked {
-            blocked.set_basis(&saved.blocked);
+    /// Solves the program for bounds that have margin, and publishes its policy if it checks. `number` numbers columns.
+    #[inline(always)]
+    pub fn publish(
+        &mut self,
+        shell: &mut Shell,
+        number: impl Fn(&Arms, usize) -> usize,
+    ) -> Result<(), Fallback> {
+        self.planner.plan(&self.bounds);
+        let free = Answer::from(self.planner.planned());
+        let value = self.planner.safe_value(&self.bounds);
+        let answer = self.floor.mix(free, &self.bounds, value);
+        shell.publish(&answer, &self.bounds.thresholds, number)
+    }
+
+    /// Copies the safe action's pessimistic costs.
+    pub fn write_safe_costs(&self, shell: &mut Shell) {
+        let safe = self.bounds.safe;
+        for (cost, row) in shell.safe_costs.iter_mut().zip(&self.bounds.cost_upper) {
+            *cost = row[safe];
         }
     }
 }

@@ -57,6 +57,9 @@ pub struct Problem {
     /// One feature vector per arm, for linear agents; none: arms are their own features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<Vec<f64>>,
+    /// Length of the context that every round brings, where the arms' features are made from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
     /// Range and noise of the reward.
     #[serde(default)]
     pub reward: SignalConfig,
@@ -83,7 +86,7 @@ pub struct CheckedProblem {
 }
 
 impl Problem {
-    /// A problem whose actions come anew each round (`Oplb::offer`); only the safe action, given by
+    /// A problem whose actions come anew each round ([`crate::Choice::Offered`]); only the safe action, given by
     /// its features x_0, is always there.
     pub fn contextual(safe_action: Vec<f64>, guardrails: Vec<Guardrail>) -> Self {
         Self {
@@ -146,8 +149,15 @@ impl Problem {
 impl Problem {
     fn check_features(&self) -> Result<(), Error> {
         let features = &self.features;
+        if self.context == Some(0) {
+            return Err(Error::invalid("context", 0, "must be at least 1"));
+        }
         if features.is_empty() {
             return Ok(());
+        }
+        if self.context.is_some() {
+            let allowed = "arms have features of their own, or a context, not both";
+            return Err(Error::invalid("context", "given", allowed));
         }
         if features.len() != self.arms.len() {
             let value = format!("{} vectors", features.len());

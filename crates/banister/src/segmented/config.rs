@@ -11,6 +11,7 @@ use crate::interval::{Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
+use super::segments::Segments;
 use crate::problem::{CheckedProblem, Scope};
 
 /// Segments whose share of δ is set aside when none are declared.
@@ -87,6 +88,16 @@ impl CheckedSegmented {
     pub fn pool_in(&self, epoch: u32, pool: u32) -> EstimateConfig {
         let j = f64::from(pool) + 1.0;
         self.estimates(epoch, POOLS / (j * (j + 1.0)), 1)
+    }
+
+    /// No segments yet.
+    pub fn no_segments(&self, problem: &CheckedProblem) -> Segments {
+        let config = &self.config;
+        Segments::new(
+            problem.declared.segments.len(),
+            config.max_segments,
+            config.pool_until,
+        )
     }
 
     /// Level of the confidence set of frequencies.

@@ -14,9 +14,8 @@
 //! confidence set of frequencies is our own (`frequencies`).
 //!
 //! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `block`, `overall` (guardrails
-//! over all segments), `table` (the program), this page, `outcomes`, `agent`, `view`, `snapshot`.
+//! over all segments), `table` (the program), this page, `outcomes`, `view`, `snapshot`.
 
-mod agent;
 mod block;
 mod config;
 mod frequencies;
@@ -27,21 +26,26 @@ mod snapshot;
 mod table;
 mod view;
 
-use crate::certificate::{Answer, Certifier};
-use crate::decision::{Decision, Fallback, SegmentCertificate};
+use std::ops::Range;
+
+use crate::agent::AgentView;
+use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::certificate::Answer;
+use crate::decision::{Fallback, SegmentCertificate};
 use crate::error::Error;
 use crate::estimate::Estimates;
-use crate::monitor::{Drawn, Monitor};
+use crate::guarded::{Guarded, Learner, Shell};
+use crate::monitor::{Assumption, Next};
 use crate::optimism::index_lean;
-use crate::problem::{
-    ArmRanges, CheckedProblem, Problem, Scope, Standard, check_name, check_segment,
-};
+use crate::problem::{CheckedProblem, Problem, Scope, Standard, check_segment};
+use crate::round::{Choice, Outcome, Pending, Round};
 use block::Block;
 use config::CheckedSegmented;
 pub use config::SegmentedConfig;
 pub use frequencies::worst_mean;
 use segments::{POOL, Segments};
-use table::{State, Table};
+pub use snapshot::SegmentLearnerState;
+use table::{Table, TableStatus};
 
 /// Part of the lean of `index` that is taken: what is earned by exploring one segment's arm is its own share only.
 const LEAN: f64 = 0.75;
@@ -52,7 +56,7 @@ pub const POOLED: &str = "(pool)";
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{Guardrail, Problem, Segmented, SegmentedConfig};
+/// use banister::{Agent, Guardrail, Outcome, Problem, Round, Segmented, SegmentedConfig};
 ///
 /// let problem = Problem {
 ///     arms: vec!["control".into(), "bold".into()],
@@ -66,20 +70,16 @@ pub const POOLED: &str = "(pool)";
 ///     ..Default::default()
 /// };
 /// let mut agent = Segmented::new(&problem, &SegmentedConfig::default())?;
-/// agent.enter("loyal")?;
-/// let arm = agent.decide().draw(0.5); // a uniform random number chooses the arm
-/// agent.observe(arm, 1.0, &[0.0])?;
-/// assert!(agent.decide().guardrails[0].slack >= 0.0);
+/// let arm = agent.decide(&Round::in_segment("loyal"))?.draw(0.5); // a uniform random number chooses the arm
+/// agent.observe(&Outcome { segment: Some("loyal"), ..Outcome::of_arm(arm, 1.0, &[0.0]) })?;
 /// # Ok::<(), banister::Error>(())
 /// ```
+pub type Segmented = Guarded<SegmentLearner>;
+
+/// Learner on arms in segments: statistics of every pair, and a table of policies.
 #[derive(Debug, Clone)]
-pub struct Segmented {
-    problem: CheckedProblem,
+pub struct SegmentLearner {
     checked: CheckedSegmented,
-    /// Names of all arms ever offered, by number.
-    names: Vec<String>,
-    /// Arm of each column, by increasing arm.
-    arm: Vec<usize>,
     segments: Segments,
     /// Statistics of every pair of a segment and an arm.
     pairs: Estimates,
@@ -87,271 +87,281 @@ pub struct Segmented {
     pool: Estimates,
     /// Last decision announced before the pool began.
     pool_since: u64,
-    /// The decision drawn last, until it is announced.
-    drawn: Option<Drawn>,
     table: Table,
-    /// Segment of the next decision; `None` for one that is not known yet.
+    /// True if some block of the table changed.
+    is_outdated: bool,
+    /// Segment of the round; `None` for one that is not known yet.
     entered: Option<usize>,
     /// Its name.
     entered_name: String,
-    certifier: Certifier,
-    decision: Decision,
-    /// Reason for the safe arm everywhere, where the table was not made.
-    forced: Option<Fallback>,
-    monitor: Monitor,
-    counted: Vec<f64>,
     /// True if some guardrail holds in each segment.
     watches_segments: bool,
-    stale: bool,
-    alarms_seen: u64,
-    outcomes: u64,
     /// Room for an answer.
     support: Vec<(usize, f64)>,
     costs: Vec<f64>,
     prices: Vec<f64>,
 }
 
-impl Segmented {
-    /// Checks the problem and the parameters, and starts with no outcomes.
-    pub fn new(problem: &Problem, config: &SegmentedConfig) -> Result<Self, Error> {
+impl Learner for SegmentLearner {
+    type Config = SegmentedConfig;
+    type State = SegmentLearnerState;
+
+    fn new(problem: &Problem, config: &SegmentedConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
         let checked = config.check(&problem)?;
-        let mut agent = Self::bare(problem, checked, Monitor::new);
-        for name in agent.problem.declared.arms.clone() {
-            agent.push_arm(name);
-        }
-        for name in agent.problem.declared.segments.clone() {
-            if let Some(segment) = agent.segments.add(&name) {
-                agent.add_pairs(segment);
-                if agent.watches_segments {
-                    agent.segments.tell_apart(segment);
-                }
-            }
-        }
-        agent.rebuild();
-        Ok(agent)
-    }
-
-    /// An agent without arms and segments.
-    fn bare(
-        problem: CheckedProblem,
-        checked: CheckedSegmented,
-        monitor: impl FnOnce(&CheckedProblem, crate::monitor::MonitorConfig) -> Monitor,
-    ) -> Self {
-        let config = &checked.config;
-        let certifier = Certifier::new(&problem);
         let m = problem.guardrails.len();
-        let monitor = monitor(&problem, checked.monitor);
-        let epoch = monitor.epoch();
-        Self {
-            names: Vec::new(),
-            arm: Vec::new(),
-            segments: Segments::new(
-                problem.declared.segments.len(),
-                config.max_segments,
-                config.pool_until,
-            ),
-            pairs: Estimates::new(&problem, &checked.pairs_in(epoch)),
-            pool: Estimates::new(&problem, &checked.pool_in(epoch, 0)),
+        let mut own = Self {
+            segments: checked.no_segments(&problem),
+            pairs: Estimates::new(&problem, &checked.pairs_in(0)),
+            pool: Estimates::new(&problem, &checked.pool_in(0, 0)),
             pool_since: 0,
-            drawn: None,
             table: Table::new(&problem),
+            is_outdated: true,
             entered: None,
             entered_name: POOLED.to_string(),
-            decision: Decision {
-                confidence: config.confidence(),
-                segment: Some(SegmentCertificate::default()),
-                ..certifier.blank()
-            },
-            certifier,
-            forced: None,
-            monitor,
-            counted: Vec::with_capacity(m),
             watches_segments: problem.guardrails.iter().any(|g| g.scope == Scope::Each),
-            stale: true,
-            alarms_seen: 0,
-            outcomes: 0,
             support: Vec::new(),
             costs: vec![0.0; m],
             prices: vec![0.0; m],
-            problem,
             checked,
+        };
+        for name in &problem.declared.segments {
+            if let (Some(segment), true) = (own.segments.add(name), own.watches_segments) {
+                own.segments.tell_apart(segment);
+            }
         }
+        let mut shell = Shell::watched(problem, own.checked.monitor, config.confidence());
+        shell.decision.segment = Some(SegmentCertificate::default());
+        Ok((shell, own))
     }
 
-    /// The problem in standard form.
-    pub fn problem(&self) -> &CheckedProblem {
-        &self.problem
-    }
-
-    /// Parameters as declared.
-    pub fn config(&self) -> &SegmentedConfig {
+    fn config(&self) -> &SegmentedConfig {
         &self.checked.config
     }
 
-    /// Outcomes that arrived in all.
-    pub fn outcomes(&self) -> u64 {
-        self.outcomes
+    fn kind(&self) -> &'static str {
+        "segmented"
     }
 
-    /// Names of all arms ever offered; an arm's number is its place here.
-    pub fn arm_names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// Says which segment the next decision, or the next outcome that comes at once, belongs to. It may be one that
-    /// was never seen.
-    pub fn enter(&mut self, segment: &str) -> Result<(), Error> {
-        if self.entered_name == segment {
-            // It may have been counted since.
-            self.entered = self.entered.or_else(|| self.segments.find(segment));
-            return Ok(());
+    fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {
+        if round.choice != Choice::Arms {
+            return Err(Error::NoFeatures);
         }
+        let segment = round.segment.unwrap_or(POOLED);
         check_segment(segment)?;
+        self.enter_segment(segment);
+        // Every segment has a certificate of its own.
+        shell.stale = true;
+        Ok(())
+    }
+
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
+        self.update_table(shell);
+        match self.table.verdict {
+            TableStatus::Planned => {}
+            TableStatus::NoMargin => return Err(Fallback::MarginNotProven),
+            TableStatus::Failed => return Err(Fallback::SolverFailed),
+        }
+        let b = self.block();
+        self.write_answer(shell, b);
+        let answer = Answer {
+            support: &self.support,
+            status: self.table.status,
+            value: self.table.value,
+            upper_bound: self.table.upper_bound,
+            costs: &self.costs,
+            prices: &self.prices,
+            nodes: 0,
+        };
+        shell.certify(&answer, |_, arm| arm);
+        self.write_segment(shell, false);
+        Ok(())
+    }
+
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
+        self.update_table(shell);
+        self.write_segment(shell, true);
+        let bounds = &self.table.blocks[self.block()].bounds;
+        for (i, cost) in shell.safe_costs.iter_mut().enumerate() {
+            let own = bounds.cost_upper[i][bounds.safe];
+            *cost = self.table.safe_overall(i).unwrap_or(own);
+        }
+        bounds.reward_upper[bounds.safe]
+    }
+
+    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        shell.check_arm(outcome)?;
+        outcome.segment.map_or(Ok(()), check_segment)
+    }
+
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        self.enter_segment(outcome.segment.unwrap_or(POOLED));
+        self.learn_entered(shell, outcome)
+    }
+
+    /// Contexts are forgotten too: an alarm may be about either.
+    fn forget(&mut self, shell: &mut Shell) {
+        self.segments.forget();
+        let config = self.checked.pairs_in(shell.monitor.epoch());
+        self.pairs = Estimates::new(&shell.problem, &config);
+        for segment in 0..self.segments.list.len() {
+            self.segments.list[segment].pairs.clear();
+            self.add_pairs(shell, segment);
+        }
+        self.renew_pool(shell);
+        self.rebuild(shell);
+    }
+
+    fn is_stale(&self, _: &Shell) -> bool {
+        self.is_outdated || self.table.is_due(self.segments.total)
+    }
+
+    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        shell.check_number(pending.action)?;
+        self.enter_pending(pending)?;
+        Ok(self.draw(shell, pending))
+    }
+
+    fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        shell.check_number(pending.action)?;
+        self.enter_pending(pending)?;
+        Ok(self.abandon(shell, pending))
+    }
+
+    fn add_arm(&mut self, shell: &mut Shell) {
+        let arm = shell.arms.len() - 1;
+        self.pool.add(&shell.problem, arm, false);
+        for segment in &mut self.segments.list {
+            segment.pairs.push(self.pairs.pulls().len());
+            self.pairs.add(&shell.problem, arm, false);
+        }
+    }
+
+    fn arms_changed(&mut self, shell: &mut Shell) {
+        self.rebuild(shell);
+    }
+
+    /// In the segment of the round, also where it shares the pool's policy; in the pool, where that segment has no
+    /// statistics.
+    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
+        self.estimate_in(shell, self.entered, arm)
+    }
+
+    fn save(&mut self, shell: &mut Shell) -> SegmentLearnerState {
+        self.rebuild(shell);
+        self.state()
+    }
+
+    fn restore(&mut self, shell: &mut Shell, state: SegmentLearnerState) -> Result<(), Error> {
+        self.take_up(shell, state)
+    }
+
+    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
+        AgentView {
+            segment_policies: self.segments.owners.len(),
+            segment_names: &self.segments.names,
+            max_segments: self.segments.most(),
+            ..view
+        }
+    }
+
+    fn segments(&mut self, shell: &mut Shell, places: Range<usize>) -> Vec<SegmentView> {
+        self.views(shell, places)
+    }
+
+    fn assumption(&self) -> Option<Assumption> {
+        Some(Assumption::declared(
+            "segments come independently of one another, each with a frequency that stays",
+        ))
+    }
+}
+
+impl SegmentLearner {
+    /// Enters a segment; it may be one that was never seen.
+    fn enter_segment(&mut self, segment: &str) {
+        if self.entered_name == segment {
+            // It may have been counted, or have given way, since.
+            let is_current = |&s: &usize| self.segments.names[s] == segment;
+            self.entered = (self.entered.filter(is_current)).or_else(|| self.segments.find(segment));
+            return;
+        }
         self.entered = self.segments.find(segment);
         self.entered_name.clear();
         self.entered_name.push_str(segment);
+    }
+
+    fn enter_pending(&mut self, pending: &Pending) -> Result<(), Error> {
+        let segment = pending.segment.unwrap_or(POOLED);
+        check_segment(segment)?;
+        self.enter_segment(segment);
         Ok(())
-    }
-
-    /// Offers one more arm in every segment, with its ranges where they are by arm, or one again that was retired. Its
-    /// number is returned.
-    pub fn add_arm(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
-        let known = self.names.iter().position(|own| own == name);
-        if let Some(arm) = known.filter(|arm| !self.arm.contains(arm)) {
-            ranges.refuse()?;
-            self.arm.push(arm);
-            self.arm.sort_unstable();
-            self.rebuild();
-            return Ok(arm);
-        }
-        check_name(&self.names, name, "arm")?;
-        self.problem.add_arm(ranges)?;
-        self.push_arm(name.to_string());
-        let arm = self.names.len() - 1;
-        for segment in &mut self.segments.list {
-            segment.pairs.push(self.pairs.pulls().len());
-            self.pairs.add(&self.problem, arm, false);
-        }
-        self.rebuild();
-        Ok(arm)
-    }
-
-    /// Stops offering an arm. Outcomes of earlier pulls are still accepted.
-    pub fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
-        self.check_arm(arm)?;
-        let refusal = |allowed: &str| Err(Error::invalid("arm", &self.names[arm], allowed));
-        if arm == self.problem.declared.safe {
-            return refusal("the safe arm cannot be retired");
-        }
-        let Some(column) = self.arm.iter().position(|&own| own == arm) else {
-            return refusal("it is retired already");
-        };
-        self.arm.remove(column);
-        self.rebuild();
-        Ok(())
-    }
-
-    fn push_arm(&mut self, name: String) {
-        let arm = self.names.len();
-        self.names.push(name);
-        self.arm.push(arm);
-        self.pool
-            .add(&self.problem, arm, arm == self.problem.declared.safe);
     }
 
     /// Gives a segment a place for every arm.
-    fn add_pairs(&mut self, segment: usize) {
-        let safe = self.problem.declared.safe;
-        for arm in 0..self.names.len() {
+    fn add_pairs(&mut self, shell: &Shell, segment: usize) {
+        for arm in 0..shell.arms.len() {
             self.segments.list[segment]
                 .pairs
                 .push(self.pairs.pulls().len());
-            self.pairs.add(&self.problem, arm, arm == safe);
+            self.pairs.add(&shell.problem, arm, arm == shell.safe);
         }
     }
 
     /// Begins a pool without statistics. Decisions that wait for their outcomes are none of its own: those of some
     /// segments may have come already.
-    fn renew_pool(&mut self) {
-        self.reset_pool();
-        self.pool_since = self.monitor.last_announced();
-        self.monitor.leave_pool();
+    fn renew_pool(&mut self, shell: &mut Shell) {
+        self.reset_pool(shell);
+        self.pool_since = shell.monitor.last_announced();
+        shell.monitor.leave_pool();
     }
 
-    fn reset_pool(&mut self) {
-        let config = (self.checked).pool_in(self.monitor.epoch(), self.segments.pools);
-        self.pool = Estimates::new(&self.problem, &config);
-        for arm in 0..self.names.len() {
-            (self.pool).add(&self.problem, arm, arm == self.problem.declared.safe);
+    fn reset_pool(&mut self, shell: &Shell) {
+        let config = (self.checked).pool_in(shell.monitor.epoch(), self.segments.pools);
+        self.pool = Estimates::new(&shell.problem, &config);
+        for arm in 0..shell.arms.len() {
+            (self.pool).add(&shell.problem, arm, arm == shell.safe);
         }
     }
 
     /// Makes room for the blocks there are, and forgets warm starts.
-    fn rebuild(&mut self) {
-        self.table.make_room(&self.segments, self.arm.len());
-        self.stale = true;
+    fn rebuild(&mut self, shell: &Shell) {
+        (self.table).make_room(&self.segments, shell.arms.offered().len());
+        self.is_outdated = true;
     }
 
     /// Estimated mean reward of the best table that is certified now with these segments told apart, and the
     /// variance of that.
-    fn earnings(&self, segments: &Segments) -> (f64, f64) {
-        let mut table = Table::new(&self.problem);
+    fn earnings(&self, shell: &Shell, segments: &Segments) -> (f64, f64) {
+        let mut table = Table::new(&shell.problem);
         table.exploits = true;
-        table.make_room(segments, self.arm.len());
-        let delta = self.checked.frequencies_in(self.monitor.epoch());
-        let known = Known {
-            problem: &self.problem,
+        table.make_room(segments, shell.arms.offered().len());
+        let delta = self.checked.frequencies_in(shell.monitor.epoch());
+        let known = KnownArms {
+            problem: &shell.problem,
             pairs: &self.pairs,
             pool: &self.pool,
-            arms: &self.arm,
+            arms: shell.arms.offered(),
             segments,
         };
         table.plan(segments, delta, |b, block| known.fill(b, block));
         table.earnings()
     }
 
-    fn is_stale(&self) -> bool {
-        self.stale
-            || self.monitor.raised() != self.alarms_seen
-            || self.table.is_due(self.segments.total)
-    }
-
-    /// Publishes the policy for the segment entered last, with the certificate of the whole table.
-    ///
-    /// Never fails: without a provable margin, or if the solver's answer does not check, the policy is the safe
-    /// arm in every segment, and the certificate says so.
-    pub fn decide(&mut self) -> &Decision {
-        if self.is_stale() {
-            self.plan();
-        }
-        self.publish();
-        &self.decision
-    }
-
-    /// Makes the table anew.
-    fn plan(&mut self) {
-        self.alarms_seen = self.monitor.raised();
-        if self.monitor.forces_safe() {
-            self.forced = Some(Fallback::Alarm);
-            self.stale = true;
+    /// Makes the table anew, if something has changed.
+    fn update_table(&mut self, shell: &Shell) {
+        if !self.is_stale(shell) {
             return;
         }
-        self.stale = false;
-        let delta = self.checked.frequencies_in(self.monitor.epoch());
-        let known = Known {
-            problem: &self.problem,
+        self.is_outdated = false;
+        let delta = self.checked.frequencies_in(shell.monitor.epoch());
+        let known = KnownArms {
+            problem: &shell.problem,
             pairs: &self.pairs,
             pool: &self.pool,
-            arms: &self.arm,
+            arms: shell.arms.offered(),
             segments: &self.segments,
         };
         (self.table).plan(&self.segments, delta, |b, block| known.fill(b, block));
-        self.forced = match self.table.state {
-            State::Planned => None,
-            State::NoMargin => Some(Fallback::MarginNotProven),
-            State::Failed => Some(Fallback::SolverFailed),
-        };
     }
 
     /// Block of the segment entered last.
@@ -359,50 +369,10 @@ impl Segmented {
         self.entered.map_or(POOL, |s| self.segments.list[s].block)
     }
 
-    /// Writes the decision for the segment entered last.
-    fn publish(&mut self) {
-        self.decision.outcomes = self.outcomes - self.monitor.forgotten();
-        self.decision.alarm = self.monitor.foremost();
-        let b = self.block();
-        match self.forced {
-            Some(reason) => self.publish_safe(reason),
-            None => {
-                self.write_answer(b);
-                let answer = Answer {
-                    support: &self.support,
-                    status: self.table.status,
-                    value: self.table.value,
-                    upper_bound: self.table.upper_bound,
-                    costs: &self.costs,
-                    prices: &self.prices,
-                    nodes: 0,
-                };
-                self.decision.policy.clear();
-                self.decision.policy.extend_from_slice(&self.support);
-                self.certifier.certify(&answer, &mut self.decision);
-            }
-        }
-        self.write_segment(b);
-    }
-
-    /// The safe arm in every segment, for a reason.
-    fn publish_safe(&mut self, reason: Fallback) {
-        let (b, safe) = (self.block(), self.problem.declared.safe);
-        let block = &self.table.blocks[b];
-        let column = block.bounds.safe;
-        let table = &self.table;
-        let cost = |i: usize| {
-            table
-                .safe_overall(i)
-                .unwrap_or(block.bounds.cost_upper[i][column])
-        };
-        let value = block.bounds.reward_upper[column];
-        (self.certifier).certify_safe(&self.problem, safe, value, cost, reason, &mut self.decision);
-    }
-
     /// Writes policy, costs and prices of a block, the safe arm mixed in.
-    fn write_answer(&mut self, b: usize) {
+    fn write_answer(&mut self, shell: &Shell, b: usize) {
         let (block, mixed) = (&self.table.blocks[b], self.table.mixed);
+        let arms = shell.arms.offered();
         let safe = block.bounds.safe;
         self.support.clear();
         let mut has_safe = false;
@@ -414,11 +384,11 @@ impl Segmented {
                 p * (1.0 - mixed)
             };
             if own > 0.0 {
-                self.support.push((self.arm[column], own));
+                self.support.push((arms[column], own));
             }
         }
         if !has_safe && mixed > 0.0 {
-            self.support.push((self.arm[safe], mixed));
+            self.support.push((arms[safe], mixed));
             self.support.sort_unstable_by_key(|&(arm, _)| arm);
         }
         for i in 0..self.costs.len() {
@@ -428,7 +398,7 @@ impl Segmented {
                     let cost = self.table.mixed_cost(b, i);
                     // Of the safe arm alone, its declared safety vouches for it, not its interval.
                     self.costs[i] = if block.safe_only {
-                        cost.min(self.problem.guardrails[i].threshold)
+                        cost.min(shell.problem.guardrails[i].threshold)
                     } else {
                         cost
                     };
@@ -438,11 +408,10 @@ impl Segmented {
         }
     }
 
-    /// Writes the segment's own part of the certificate.
-    fn write_segment(&mut self, b: usize) {
-        let Some(mut own) = self.decision.segment.take() else {
-            return;
-        };
+    /// Writes the segment's own part of the certificate; `is_forced`: the safe arm is played for a reason.
+    fn write_segment(&self, shell: &mut Shell, is_forced: bool) {
+        let b = self.block();
+        let own = shell.decision.segment.get_or_insert_default();
         own.name.clear();
         own.name.push_str(&self.entered_name);
         own.pooled = b == POOL;
@@ -451,44 +420,25 @@ impl Segmented {
         own.costs.clear();
         own.by_frequencies.clear();
         let safe = self.table.blocks[b].bounds.safe;
-        for (i, guardrail) in self.problem.guardrails.iter().enumerate() {
-            let cost = match self.forced {
-                // The declared safety of the safe arm vouches for it, not its interval.
-                Some(_) => self.table.blocks[b].bounds.cost_upper[i][safe],
-                None => self.table.mixed_cost(b, i),
+        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
+            // The declared safety of the safe arm vouches for it, not its interval.
+            let cost = if is_forced {
+                self.table.blocks[b].bounds.cost_upper[i][safe]
+            } else {
+                self.table.mixed_cost(b, i)
             };
             own.costs.push(guardrail.shown().cost(cost));
-            let part = match (self.forced, self.table.overall(i)) {
-                (None, Some((_, part, _))) => part,
+            let part = match self.table.overall(i) {
+                Some((_, part, _)) if !is_forced => part,
                 _ => 0.0,
             };
             own.by_frequencies.push(guardrail.signal.unit() * part);
         }
-        self.decision.segment = Some(own);
-    }
-
-    /// The policy in force in a segment, without entering it; what a decision for it would be drawn from.
-    pub fn policy_in(&mut self, segment: &str) -> &[(usize, f64)] {
-        if self.is_stale() {
-            self.plan();
-        }
-        let safe = self.problem.declared.safe;
-        let b = self
-            .segments
-            .find(segment)
-            .map_or(POOL, |s| self.segments.list[s].block);
-        if self.forced.is_some() {
-            self.support.clear();
-            self.support.push((safe, 1.0));
-        } else {
-            self.write_answer(b);
-        }
-        &self.support
     }
 }
 
 /// All that is known of arms in segments.
-struct Known<'a> {
+struct KnownArms<'a> {
     problem: &'a CheckedProblem,
     pairs: &'a Estimates,
     pool: &'a Estimates,
@@ -496,7 +446,7 @@ struct Known<'a> {
     segments: &'a Segments,
 }
 
-impl Known<'_> {
+impl KnownArms<'_> {
     /// Writes what is known of a block's arms.
     fn fill(&self, b: usize, block: &mut Block) {
         let (problem, arms) = (self.problem, self.arms);

@@ -5,7 +5,7 @@ use super::frequencies::{Counts, Worst};
 use super::segments::{POOL, Segments};
 
 /// Segments and contexts that bounds are made for.
-pub(super) struct Met<'a> {
+pub(super) struct Contexts<'a> {
     pub segments: &'a Segments,
     pub counts: &'a Counts,
     /// Level of the set of frequencies.
@@ -49,24 +49,24 @@ impl Overall {
     }
 
     /// Bounds the safe arm's mean; the first row of the program is made with its worst frequencies.
-    pub fn bound_safe(&mut self, met: &Met, blocks: &[Block]) {
+    pub fn bound_safe(&mut self, contexts: &Contexts, blocks: &[Block]) {
         let i = self.guardrail;
         let worst = &mut self.worst_safe;
-        bound(worst, &mut self.g, met, |s| safe_cost(&blocks[s], i));
+        bound(worst, &mut self.g, contexts, |s| safe_cost(&blocks[s], i));
         self.safe = worst.bound();
         if self.weights.len() != blocks.len() {
-            weights_of(met, worst, blocks.len(), &mut self.weights);
+            weights_of(contexts, worst, blocks.len(), &mut self.weights);
         }
     }
 
     /// Bounds the table's mean, and takes its worst frequencies for the next row. Returns the excess over the
     /// threshold as a share of the margin.
-    pub fn bound_table(&mut self, met: &Met, blocks: &[Block]) -> f64 {
+    pub fn bound_table(&mut self, contexts: &Contexts, blocks: &[Block]) -> f64 {
         let i = self.guardrail;
         let worst = &mut self.worst;
-        bound(worst, &mut self.g, met, |s| blocks[s].costs[i]);
+        bound(worst, &mut self.g, contexts, |s| blocks[s].costs[i]);
         self.table = worst.bound();
-        weights_of(met, worst, blocks.len(), &mut self.weights);
+        weights_of(contexts, worst, blocks.len(), &mut self.weights);
         (self.table - self.threshold) / (self.threshold - self.safe)
     }
 
@@ -90,14 +90,14 @@ fn safe_cost(block: &Block, guardrail: usize) -> f64 {
 }
 
 /// Bounds the mean of a cost by block; unseen segments are the pool's.
-fn bound(worst: &mut Worst, g: &mut Vec<f64>, met: &Met, cost: impl Fn(usize) -> f64) {
-    let known = &met.segments.list[..met.counts.seen.len()];
+fn bound(worst: &mut Worst, g: &mut Vec<f64>, contexts: &Contexts, cost: impl Fn(usize) -> f64) {
+    let known = &contexts.segments.list[..contexts.counts.seen.len()];
     g.clear();
     g.extend(known.iter().map(|s| cost(s.block)));
-    if met.is_new || !worst.is_ready(met.counts) {
-        worst.refresh(met.counts, g, cost(POOL), met.delta);
+    if contexts.is_new || !worst.is_ready(contexts.counts) {
+        worst.refresh(contexts.counts, g, cost(POOL), contexts.delta);
     } else {
-        worst.update(met.counts, g, cost(POOL));
+        worst.update(contexts.counts, g, cost(POOL));
     }
 }
 
@@ -120,15 +120,15 @@ fn set_block(worst: &mut Worst, segments: &Segments, counts: &Counts, b: usize, 
 }
 
 /// Sums worst frequencies over the segments of each block; unseen ones are the pool's.
-fn weights_of(met: &Met, worst: &Worst, blocks: usize, out: &mut Vec<f64>) {
+fn weights_of(contexts: &Contexts, worst: &Worst, blocks: usize, out: &mut Vec<f64>) {
     out.clear();
     out.resize(blocks, 0.0);
-    if worst.frequencies.len() != met.counts.seen.len() {
+    if worst.frequencies.len() != contexts.counts.seen.len() {
         out[POOL] = 1.0;
         return;
     }
     for (s, p) in worst.frequencies.iter().enumerate() {
-        out[met.segments.list[s].block] += p;
+        out[contexts.segments.list[s].block] += p;
     }
     out[POOL] += worst.unseen_frequency();
 }

@@ -29,7 +29,6 @@ pub(super) const POOL: usize = 0;
 /// A segment.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
-    pub name: String,
     /// n_s: contexts seen in the epoch.
     pub contexts: u64,
     /// Decisions among those whose outcomes have not come.
@@ -46,6 +45,8 @@ pub(super) struct Segment {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
     pub list: Vec<Segment>,
+    /// Their names.
+    pub names: Vec<String>,
     by_name: HashMap<String, usize>,
     /// Segment of every block; the first one is the pool's and has none.
     pub owners: Vec<Option<usize>>,
@@ -88,8 +89,8 @@ impl Segments {
         }
         let number = self.list.len();
         self.by_name.insert(name.to_string(), number);
+        self.names.push(name.to_string());
         self.list.push(Segment {
-            name: name.to_string(),
             contexts: 0,
             waiting: 0,
             pairs: Vec::new(),
@@ -99,9 +100,9 @@ impl Segments {
         Some(number)
     }
 
-    /// Number of names, and the most there can be.
-    pub fn names(&self) -> (usize, usize) {
-        (self.list.len(), self.most)
+    /// Names that there is room for.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// True if a new name leaves little room for others, or finds none.
@@ -130,7 +131,7 @@ impl Segments {
         }
         self.others += std::mem::take(&mut own.contexts);
         self.others_waiting += std::mem::take(&mut own.waiting);
-        let old = std::mem::replace(&mut own.name, name.to_string());
+        let old = std::mem::replace(&mut self.names[s], name.to_string());
         self.by_name.remove(&old);
         self.by_name.insert(name.to_string(), s);
         Some(s)

@@ -15,12 +15,11 @@ use banister_solve::{BlockLp, Status};
 
 use super::block::Block;
 use super::frequencies::Counts;
-use super::overall::{Met, Overall};
+use super::overall::{Contexts, Overall};
 use super::segments::{POOL, Segments};
+use crate::optimism::{AtKappa, find_least};
 use crate::problem::{CheckedProblem, Scope};
 
-/// Newton steps towards the least κ.
-const STEPS: usize = 30;
 /// Rounds of the program and its worst frequencies.
 const ROUNDS: usize = 3;
 /// Excess over a threshold that is left to mixing, as a share of the margin.
@@ -37,9 +36,9 @@ enum Program {
     Pessimistic,
 }
 
-/// State of the table.
+/// Verdict on the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum TableStatus {
     /// The table holds.
     Planned,
     /// The safe arm's margin is not proven.
@@ -66,7 +65,7 @@ pub(super) struct Table {
     pub exploits: bool,
     /// Share of the safe arm mixed in everywhere.
     pub mixed: f64,
-    pub state: State,
+    pub verdict: TableStatus,
     counts: Counts,
     /// n at which frequencies are computed again.
     due: u64,
@@ -112,7 +111,7 @@ impl Table {
             kappa: 0.0,
             exploits: false,
             mixed: 0.0,
-            state: State::NoMargin,
+            verdict: TableStatus::NoMargin,
             counts: Counts::default(),
             due: 0,
             since: usize::MAX,
@@ -156,7 +155,7 @@ impl Table {
         let columns: usize = self.blocks.iter().map(|b| b.bounds.columns()).sum();
         let due = self.is_due(segments.total);
         self.since = self.since.saturating_add(1);
-        if due || self.since > columns / CHEAP || self.state != State::Planned {
+        if due || self.since > columns / CHEAP || self.verdict != TableStatus::Planned {
             self.since = 0;
             self.plan_all(segments, delta, refresh);
         } else {
@@ -191,17 +190,17 @@ impl Table {
         for (b, block) in self.blocks.iter_mut().enumerate() {
             refresh(b, block);
         }
-        let met = Met {
+        let contexts = Contexts {
             segments,
             counts: &self.counts,
             delta,
             is_new: due,
         };
         for row in &mut self.overall {
-            row.bound_safe(&met, &self.blocks);
+            row.bound_safe(&contexts, &self.blocks);
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
-            self.state = State::NoMargin;
+            self.verdict = TableStatus::NoMargin;
             return;
         }
         for b in 0..self.blocks.len() {
@@ -220,8 +219,8 @@ impl Table {
         }
         self.find_least(bar);
         for round in 0..ROUNDS {
-            self.take_all_policies();
-            let met = Met {
+            self.copy_policies();
+            let contexts = Contexts {
                 segments,
                 counts: &self.counts,
                 delta,
@@ -229,7 +228,7 @@ impl Table {
             };
             let mut beyond = 0.0_f64;
             for row in &mut self.overall {
-                beyond = beyond.max(row.bound_table(&met, &self.blocks));
+                beyond = beyond.max(row.bound_table(&contexts, &self.blocks));
             }
             if beyond <= CLOSE || round + 1 == ROUNDS {
                 break;
@@ -252,14 +251,14 @@ impl Table {
             }
         }
         if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
-            self.state = State::NoMargin;
+            self.verdict = TableStatus::NoMargin;
             return;
         }
         self.pessimistic
             .solve(&self.thresholds, &self.local_thresholds);
         for place in 0..self.pessimistic.changed().len() {
             let b = self.pessimistic.changed()[place];
-            self.take_policy(b);
+            self.copy_policy(b);
             for row in &mut self.overall {
                 row.set_table(segments, &self.counts, b, &self.blocks[b]);
             }
@@ -352,7 +351,7 @@ impl Table {
             .solve(&self.thresholds, &self.local_thresholds);
     }
 
-    /// The least κ for which the table is worth R̃, by Newton's method as in `optimism/mod.rs`.
+    /// The least κ for which the table is worth R̃.
     fn find_least(&mut self, bar: f64) {
         let safe: f64 = (self.blocks.iter())
             .map(|block| block.weight * block.leaned.reward[block.bounds.safe])
@@ -362,42 +361,39 @@ impl Table {
         } else {
             (bar - safe).max(0.0)
         };
-        self.kappa = self.kappa.min(enough);
-        for _ in 0..STEPS {
+        self.kappa = find_least(self.kappa, bar, enough, |kappa| {
+            self.kappa = kappa;
             self.solve_with_kappa();
-            let (mut reward, mut spread) = (0.0, 0.0);
-            for (b, block) in self.blocks.iter().enumerate() {
-                for &(place, p) in self.pessimistic.policy(b) {
-                    let a = if block.safe_only {
-                        block.bounds.safe
-                    } else {
-                        place
-                    };
-                    reward += block.weight * p * block.leaned.reward[a];
-                    spread += block.weight * p * block.leaned.spread[a];
-                }
-            }
-            let next = if spread > 0.0 {
-                ((bar - reward) / spread).clamp(0.0, enough)
-            } else if reward >= bar {
-                0.0
-            } else {
-                enough
-            };
-            if (next - self.kappa).abs() <= 1e-9 * self.kappa {
-                break;
-            }
-            self.kappa = next;
-        }
+            self.at_kappa()
+        });
     }
 
-    fn take_all_policies(&mut self) {
+    fn at_kappa(&self) -> AtKappa {
+        let mut at = AtKappa {
+            value: self.pessimistic.solution().value,
+            ..AtKappa::default()
+        };
+        for (b, block) in self.blocks.iter().enumerate() {
+            for &(place, p) in self.pessimistic.policy(b) {
+                let a = if block.safe_only {
+                    block.bounds.safe
+                } else {
+                    place
+                };
+                at.reward += block.weight * p * block.leaned.reward[a];
+                at.spread += block.weight * p * block.leaned.spread[a];
+            }
+        }
+        at
+    }
+
+    fn copy_policies(&mut self) {
         for b in 0..self.blocks.len() {
-            self.take_policy(b);
+            self.copy_policy(b);
         }
     }
 
-    fn take_policy(&mut self, b: usize) {
+    fn copy_policy(&mut self, b: usize) {
         let block = &mut self.blocks[b];
         block.policy.clear();
         let (only, safe) = (block.safe_only, block.bounds.safe);
@@ -417,7 +413,7 @@ impl Table {
             (solution.value, solution.upper_bound, solution.status);
         self.prices.copy_from_slice(&solution.prices);
         if solution.status == Status::Infeasible {
-            self.state = State::Failed;
+            self.verdict = TableStatus::Failed;
             return;
         }
         self.mixed = 0.0;
@@ -435,17 +431,17 @@ impl Table {
             .overall
             .iter()
             .all(|row| self.mean(row).0 <= row.threshold);
-        self.state = if holds && self.mixed <= 1.0 {
-            State::Planned
+        self.verdict = if holds && self.mixed <= 1.0 {
+            TableStatus::Planned
         } else {
-            State::Failed
+            TableStatus::Failed
         };
     }
 
     /// Estimated mean reward of the table, of the safe arm everywhere without one, and the variance of the estimate
     /// for rewards as noisy as they can be.
     pub fn earnings(&self) -> (f64, f64) {
-        let mixed = if self.state == State::Planned {
+        let mixed = if self.verdict == TableStatus::Planned {
             self.mixed
         } else {
             1.0

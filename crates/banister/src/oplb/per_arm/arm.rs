@@ -4,52 +4,62 @@ use banister_solve::dense;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fit::{Comparison, Extent, Fit, Forecast, SavedFit};
+use crate::fit::{Comparison, Extent, Fit, FitState, Forecast, Model, Sample, Signal};
 use crate::interval::Place;
 use crate::linear::{
-    Ends, LinearSignal, Link, Logit, MultiScale, Reach, Regression, Ridge, SavedLogit, State,
-    Update, default_ridge, restore_logits, upper_end,
+    Ends, LinearSignal, Link, Logit, LogitState, MultiScale, Reach, Regression, RegressionState,
+    Ridge, Update, default_ridge, restore_logits, upper_end,
 };
+use crate::monitor::Refuted;
 use crate::oplb::config::{CheckedOplb, LongFeatures};
+use crate::oplb::fit::NEGLIGIBLE;
+use crate::problem::{CheckedProblem, check_vector};
 
 /// The longest context: sums of squares stay finite.
 const LONGEST: f64 = 1e150;
 
-/// Facts that the sets of all arms are made from.
-#[derive(Clone, Copy)]
-pub(super) struct Frame<'a> {
-    pub checked: &'a CheckedOplb,
-    pub signals: &'a [LinearSignal],
+/// Parameters that the sets of all arms have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub checked: CheckedOplb,
+    /// Signal 0 is the reward, signal 1 + i guardrail i.
+    pub signals: Vec<LinearSignal>,
+    /// Length d of the context.
     pub numbers: usize,
 }
 
-impl Frame<'_> {
-    /// The context as it counts: longer ones than `norm` are shortened, or refused.
-    pub(super) fn admit(&self, field: &str, context: &[f64]) -> Result<Vec<f64>, Error> {
+impl Common {
+    /// Refuses a context that there cannot be.
+    pub(super) fn check(&self, context: &[f64]) -> Result<(), Error> {
+        check_vector("context", context, self.numbers)?;
         let (length, norm) = (dense::dot(context, context).sqrt(), self.checked.norm);
         if !(length <= LONGEST) {
             let allowed = format!("must be at most {LONGEST:e} long");
-            return Err(Error::invalid(field, length, allowed));
+            return Err(Error::invalid("context", length, allowed));
         }
-        if length <= norm * (1.0 + 1e-12) {
-            return Ok(context.to_vec());
-        }
-        if self.checked.config.long_features == LongFeatures::Error {
+        let clips = self.checked.config.long_features == LongFeatures::Clip;
+        if length > norm * (1.0 + 1e-12) && !clips {
             let value = format!("a vector of length {length}");
             let allowed = format!(
                 "longer than `norm` = {norm}: declare a larger one, or `long_features = \"clip\"`"
             );
-            return Err(Error::invalid(field, value, allowed));
+            return Err(Error::invalid("context", value, allowed));
         }
-        Ok(context.iter().map(|x| x * (norm / length)).collect())
+        Ok(())
+    }
+
+    /// Writes a checked context as it counts: longer ones than `norm` are shortened.
+    pub(super) fn write(&self, context: &[f64], out: &mut Vec<f64>) {
+        let (length, norm) = (dense::dot(context, context).sqrt(), self.checked.norm);
+        let scale = if length > norm { norm / length } else { 1.0 };
+        out.clear();
+        out.extend(context.iter().map(|x| x * scale));
     }
 }
 
 /// Statistics of one arm's outcomes.
 #[derive(Debug, Clone)]
 pub(super) struct ArmSets {
-    /// False once it is retired.
-    pub offered: bool,
     pub pulls: u64,
     /// Places in the budgets of δ_o and δ.
     pub places: [Place; 2],
@@ -69,30 +79,28 @@ pub(super) struct ArmSets {
     update: Update,
 }
 
-/// State that a snapshot keeps.
+/// All that outcomes of an arm have changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SavedArmSets {
-    pub name: String,
-    offered: bool,
+pub struct ArmSetsState {
     pulls: u64,
-    pub places: [Place; 2],
-    regression: State,
+    pub(super) places: [Place; 2],
+    regression: RegressionState,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    logits: Vec<SavedLogit>,
+    logits: Vec<LogitState>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    fit: Option<SavedFit>,
+    fit: Option<FitState>,
 }
 
 impl ArmSets {
     /// No outcomes yet, for the arm with this number; its costs are compared with the model guardrail by guardrail.
-    pub(super) fn new(frame: Frame<'_>, arm: usize, comparisons: Vec<Comparison>) -> Self {
-        let (d, checked) = (frame.numbers, frame.checked);
+    pub(super) fn new(common: &Common, arm: usize, comparisons: Vec<Comparison>) -> Self {
+        let (d, checked) = (common.numbers, &common.checked);
         let lambda = match checked.ridge {
             Ridge::Single(lambda) => lambda,
             Ridge::Grid(lambda) => lambda.unwrap_or(1.0),
         };
-        let mut regression = Regression::new(d, d, lambda, vec![d; frame.signals.len()]);
+        let mut regression = Regression::new(d, d, lambda, vec![d; common.signals.len()]);
         regression.set_scales(lambda);
         let logit =
             |link: &Link| (*link == Link::Logistic).then(|| Logit::new(d, checked.parameter_norm));
@@ -105,7 +113,6 @@ impl ArmSets {
         Self {
             fit,
             forecasts,
-            offered: true,
             pulls: 0,
             places: [Place::default(); 2],
             log_levels: [f64::INFINITY; 2],
@@ -135,32 +142,32 @@ impl ArmSets {
         }
     }
 
-    fn reach(&self, frame: Frame<'_>, signal: usize) -> Reach {
+    fn reach(&self, common: &Common, signal: usize) -> Reach {
         Reach {
             log_level: self.log_levels[usize::from(signal > 0)],
-            scale: frame.checked.config.radius_scale,
+            scale: common.checked.config.radius_scale,
         }
     }
 
-    /// Takes an outcome in a context; the arm has its places.
-    pub(super) fn take(&mut self, frame: Frame<'_>, context: &[f64], reward: f64, costs: &[f64]) {
+    /// Observes an outcome in a context; the arm has its places.
+    pub(super) fn observe(&mut self, common: &Common, context: &[f64], reward: f64, costs: &[f64]) {
         self.pulls += 1;
-        let d = frame.numbers;
+        let d = common.numbers;
         let observed = |signal: usize| match signal {
             0 => reward,
             _ => costs[signal - 1],
         };
-        for signal in 0..frame.signals.len() {
-            let reach = self.reach(frame, signal);
+        for signal in 0..common.signals.len() {
+            let reach = self.reach(common, signal);
             if let Some(logit) = &mut self.logits[signal] {
-                let y = frame.signals[signal].standard(observed(signal));
-                let ends = logit.take(context, y, reach);
+                let y = common.signals[signal].standard(observed(signal));
+                let ends = logit.observe(context, y, reach);
                 if let Some(guardrail) = signal.checked_sub(1) {
                     self.forecasts[guardrail] = Forecast { observed: y, ends };
                 }
             }
         }
-        if let Ridge::Grid(None) = frame.checked.ridge
+        if let Ridge::Grid(None) = common.checked.ridge
             && self.regression.is_blank()
         {
             // Known before the first outcome, and frozen by it: the grid must not move with what is learned.
@@ -168,7 +175,7 @@ impl ArmSets {
             self.regression.set_scales(default_ridge(length));
         }
         self.x[..d].copy_from_slice(context);
-        for (signal, own) in frame.signals.iter().enumerate() {
+        for (signal, own) in common.signals.iter().enumerate() {
             self.targets[signal] = observed(signal) * own.scale;
             let size = self.targets[signal].abs();
             self.regression.add_target(signal, size);
@@ -181,19 +188,19 @@ impl ArmSets {
     /// nothing is known of an arm but S.
     pub(super) fn view(
         &mut self,
-        frame: Frame<'_>,
+        common: &Common,
         context: &[f64],
         room: &mut Vec<f64>,
         mut put: impl FnMut(usize, Ends),
     ) {
-        let d = frame.numbers;
+        let d = common.numbers;
         self.x[..d].copy_from_slice(context);
         self.regression.whiten(&self.x, &mut self.y);
         room.resize(self.regression.padded(), 0.0);
         let solved = self.regression.solved(&self.y[..d], room);
         let square = dense::dot(&self.y[..d], &self.y[..d]);
-        for (signal, own) in frame.signals.iter().enumerate() {
-            let reach = self.reach(frame, signal);
+        for (signal, own) in common.signals.iter().enumerate() {
+            let reach = self.reach(common, signal);
             if let Some(logit) = &mut self.logits[signal] {
                 let ends = logit.ends(reach, |x| x.copy_from_slice(context));
                 put(signal, ends);
@@ -204,7 +211,7 @@ impl ArmSets {
                 continue;
             }
             let levels = MultiScale {
-                parameter_norm: frame.checked.parameter_norm,
+                parameter_norm: common.checked.parameter_norm,
                 log_level: reach.log_level,
             };
             let widths = levels.widths_by(&self.regression, own.r, signal);
@@ -231,8 +238,8 @@ impl ArmSets {
 
     /// Distance of a signal's parameter, in standard units or log-odds, from its estimate: at most 1 on the event
     /// that all guarantees rest on.
-    pub(super) fn distance(&self, frame: Frame<'_>, signal: usize, parameter: &[f64]) -> f64 {
-        let reach = self.reach(frame, signal);
+    pub(super) fn distance(&self, common: &Common, signal: usize, parameter: &[f64]) -> f64 {
+        let reach = self.reach(common, signal);
         if self.pulls == 0 {
             return 0.0;
         }
@@ -240,11 +247,11 @@ impl ArmSets {
             return logit.distance(parameter, reach);
         }
         let levels = MultiScale {
-            parameter_norm: frame.checked.parameter_norm,
+            parameter_norm: common.checked.parameter_norm,
             log_level: reach.log_level,
         };
         let lengths = self.regression.noise_lengths(signal, parameter);
-        let own = frame.signals[signal].r;
+        let own = common.signals[signal].r;
         let squares = levels.widths_by(&self.regression, own, signal).of_square;
         std::iter::zip(lengths, squares)
             .map(|(length, square)| length / (reach.scale * square.sqrt()))
@@ -252,10 +259,34 @@ impl ArmSets {
             .fold(0.0, |most, ratio| if ratio <= most { most } else { ratio })
     }
 
-    pub(super) fn save(&self, name: &str) -> SavedArmSets {
-        SavedArmSets {
-            name: name.to_string(),
-            offered: self.offered,
+    /// Takes the outcome observed last into the test of the model, and looks at it.
+    pub(super) fn test_fit(&mut self, common: &Common, problem: &CheckedProblem) -> Option<Refuted> {
+        // Taken out while it reads the rest of the arm.
+        let mut fit = self.fit.take()?;
+        let x = &self.x[..common.numbers];
+        fit.observe(Sample {
+            features: x,
+            arm: None,
+            targets: &self.targets[1..common.signals.len()],
+            x,
+            forecasts: &self.forecasts,
+        });
+        let refuted = if self.regression.rounding().is_small() {
+            let model = OneArm {
+                common,
+                own: self,
+                problem,
+            };
+            fit.look(&model)
+        } else {
+            None
+        };
+        self.fit = Some(fit);
+        refuted
+    }
+
+    pub(super) fn save(&self) -> ArmSetsState {
+        ArmSetsState {
             pulls: self.pulls,
             places: self.places,
             regression: self.regression.state().clone(),
@@ -266,13 +297,50 @@ impl ArmSets {
 
     /// Takes up a saved state; `false` if it does not fit.
     #[must_use]
-    pub(super) fn restore(&mut self, saved: SavedArmSets) -> bool {
-        self.offered = saved.offered;
-        self.pulls = saved.pulls;
-        self.places = saved.places;
+    pub(super) fn restore(&mut self, state: ArmSetsState) -> bool {
+        self.pulls = state.pulls;
+        self.places = state.places;
         let fit = self.fit.as_mut();
-        fit.is_none_or(|fit| fit.restore(saved.fit).is_ok())
-            && self.regression.restore(saved.regression)
-            && restore_logits(self.logits.iter_mut().flatten(), saved.logits)
+        state.pulls < u64::MAX / 2
+            && fit.is_none_or(|fit| fit.restore(state.fit).is_ok())
+            && self.regression.restore(state.regression)
+            && restore_logits(self.logits.iter_mut().flatten(), state.logits)
+    }
+}
+
+/// The model of one arm.
+struct OneArm<'a> {
+    common: &'a Common,
+    own: &'a ArmSets,
+    problem: &'a CheckedProblem,
+}
+
+impl Model for OneArm<'_> {
+    fn regression(&self) -> &Regression {
+        &self.own.regression
+    }
+
+    fn signal(&self, guardrail: usize) -> Signal {
+        let (signal, regression) = (guardrail + 1, &self.own.regression);
+        let levels = MultiScale {
+            parameter_norm: self.common.checked.parameter_norm,
+            log_level: self.own.log_levels[1],
+        };
+        let r = self.common.signals[signal].r;
+        let square = levels.widths_by(regression, r, signal).of_square[0];
+        let beta = self.own.ellipsoid(square, levels.parameter_norm);
+        Signal {
+            parameter_norm: levels.parameter_norm,
+            r,
+            rounding: (regression.rounding_reach(signal, beta)).max(NEGLIGIBLE * beta),
+        }
+    }
+
+    fn mean(&self, guardrail: usize, target: f64, _: f64) -> f64 {
+        target / self.common.signals[guardrail + 1].scale
+    }
+
+    fn of_standard(&self, guardrail: usize, mean: f64) -> f64 {
+        self.problem.guardrails[guardrail].signal_of(mean)
     }
 }

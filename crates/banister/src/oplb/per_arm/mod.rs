@@ -8,229 +8,453 @@
 //! safe arm's own bound does not prove a margin in a context, the policy is the safe arm.
 //! **Cost per round.** Observing O(d²); deciding O(Kd²) and linear programs as in [`crate::Opb`].
 //!
-//! A context is offered as its d numbers; an outcome is taken by its arm while the context stays, or by d + 1
-//! numbers, the arm's and the context's ([`crate::ContextArms`]).
-//!
-//! Files, in reading order: `arm` (the sets of one arm), `decide`, `outcomes`, `fit` (of the models), `arms`, `agent`,
-//! `snapshot`.
+//! Files: `arm` (the sets of one arm), and this page.
 
-mod agent;
 mod arm;
-mod arms;
-mod decide;
-mod fit;
-mod outcomes;
-mod snapshot;
 
-use super::config::{CheckedOplb, OplbConfig};
-use crate::certificate::Certifier;
-use crate::decision::Decision;
+use serde::{Deserialize, Serialize};
+
+use super::config::OplbConfig;
+use crate::arm_estimate::{ArmEstimate, Estimate};
+use crate::decision::Fallback;
 use crate::error::Error;
-use crate::interval::Budget;
-use crate::linear::LinearSignal;
-use crate::monitor::Monitor;
-use crate::optimism::{Bounds, Floor, Planner};
-use crate::problem::{CheckedProblem, Direction, Model, Problem, check_vector};
-use arm::{ArmSets, Frame};
+use crate::fit::Comparison;
+use crate::guarded::{Guarded, Learner, Shell, broken};
+use crate::interval::{Budget, Interval};
+use crate::linear::{Ends, LinearSignal, Link};
+use crate::monitor::{Assumption, Next};
+use crate::optimism::{LpPlan, Planner};
+use crate::problem::{ArmRanges, Direction, Model, Problem, check_vector};
+use crate::round::{Choice, Outcome, Pending, Round};
+use arm::{ArmSets, ArmSetsState, Common};
 
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{ContextArms, Guardrail, Model, OplbConfig, OplbPerArm};
+/// use banister::{Agent, Choice, Guardrail, Model, OplbConfig, OplbPerArm, Outcome, Problem, Round};
 ///
-/// let arms = ContextArms { arms: 2, safe: 0, numbers: 2, model: Model::PerArm };
 /// let sales = Guardrail {
 ///     name: "sales".into(),
 ///     at_least: Some(0.9),
 ///     relative: true, // in every context at least 90% of what control sells there
 ///     ..Default::default()
 /// };
-/// let problem = arms.problem(vec!["control".into(), "bold".into()], vec![sales]);
+/// let problem = Problem {
+///     arms: vec!["control".into(), "bold".into()],
+///     context: Some(2),
+///     guardrails: vec![sales],
+///     ..Default::default()
+/// };
 /// let config = OplbConfig {
 ///     model: Model::PerArm,
 ///     parameter_norm: Some(1.0),
 ///     ..Default::default()
 /// };
 /// let mut agent = OplbPerArm::new(&problem, &config)?;
-/// agent.offer(&[1.0, 0.3])?; // a constant, and the hour
-/// let arm = agent.decide().draw(0.5);
-/// agent.observe(arm, 1.0, &[1.0])?;
-/// agent.observe_at(&arms.features(1, &[1.0, 0.9]), 0.0, &[0.0])?; // a late one, of another context
+/// let evening = [1.0, 0.3]; // a constant, and the hour
+/// let arm = agent.decide(&Round::in_context(&evening))?.draw(0.5);
+/// agent.observe(&Outcome {
+///     choice: Choice::Context(&evening),
+///     ..Outcome::of_arm(arm, 1.0, &[1.0])
+/// })?;
 /// # Ok::<(), banister::Error>(())
 /// ```
+pub type OplbPerArm = Guarded<ContextLearner>;
+
+/// Learner on arms in contexts, each with parameters of its own.
 #[derive(Debug, Clone)]
-pub struct OplbPerArm {
-    problem: CheckedProblem,
-    checked: CheckedOplb,
-    /// Signal 0 is the reward, signal 1 + i guardrail i.
-    signals: Vec<LinearSignal>,
-    /// Length d of the context.
-    numbers: usize,
-    /// Every arm there ever was: its names, and its sets.
-    names: Vec<String>,
+pub struct ContextLearner {
+    common: Common,
+    /// The sets of every arm there ever was.
     arms: Vec<ArmSets>,
     /// Budgets of δ_o and δ, which arms share in the order of their first pull.
     budgets: [Budget; 2],
-    /// The context; none before the first one.
+    /// The context of the round as it counts; none before the first one.
     context: Option<Vec<f64>>,
-    /// Arms in the columns of the bounds.
-    columns: Vec<usize>,
-    outcomes: u64,
-    bounds: Bounds,
-    planner: Planner,
-    floor: Floor,
-    certifier: Certifier,
-    decision: Decision,
-    monitor: Monitor,
-    /// Features of the arms in the context: number, then context.
-    rows: Vec<Vec<f64>>,
-    /// Room for the costs of an outcome as they count, and for a whitened vector.
-    counted: Vec<f64>,
+    plan: LpPlan,
+    /// Room for a context, for a whitened vector, and for the ends of signals.
+    observed: Vec<f64>,
     room: Vec<f64>,
+    ends: [Vec<Ends>; 2],
 }
 
-impl OplbPerArm {
-    /// Checks the problem and the parameters, and starts with no outcomes. The problem's features say how long the
-    /// context is ([`crate::ContextArms::problem`]).
-    pub fn new(problem: &Problem, config: &OplbConfig) -> Result<Self, Error> {
+/// All that outcomes have changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextLearnerState {
+    arms: Vec<ArmSetsState>,
+}
+
+impl Learner for ContextLearner {
+    type Config = OplbConfig;
+    type State = ContextLearnerState;
+
+    fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
         problem.one_range_each()?;
         let problem = problem.check()?;
-        let numbers = context_length(&problem.declared)?;
         let checked = config.check(&problem)?;
         if checked.config.model != Model::PerArm {
             let allowed = "this agent has a parameter per arm: use `per_arm`";
             return Err(Error::invalid("model", "shared", allowed));
         }
+        let Some(numbers) = problem.declared.context else {
+            let allowed = "a parameter per arm needs named arms and the length of the context: no features of their own";
+            return Err(Error::invalid("model", "per_arm", allowed));
+        };
         let signals = std::iter::once(LinearSignal::new(&problem.reward, Direction::AtMost));
         let guardrails = problem.guardrails.iter();
-        let signals: Vec<LinearSignal> = signals
-            .chain(guardrails.map(|g| LinearSignal::new(&g.signal, g.direction)))
-            .collect();
-        let certifier = Certifier::new(&problem);
-        let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
-        let mut own = Self {
-            budgets: [Budget::new(1.0, 0); 2],
-            numbers,
-            names: Vec::new(),
-            arms: Vec::new(),
-            context: None,
-            columns: Vec::new(),
-            outcomes: 0,
-            bounds: Bounds::new(thresholds, config.floor),
-            planner: Planner::dense(checked.optimism),
-            floor: Floor::default(),
-            decision: Decision {
-                confidence: config.confidence(),
-                ..certifier.blank()
+        let own = Self {
+            common: Common {
+                signals: signals
+                    .chain(guardrails.map(|g| LinearSignal::new(&g.signal, g.direction)))
+                    .collect(),
+                numbers,
+                checked,
             },
-            certifier,
-            monitor: Monitor::new(&problem, checked.monitor),
-            rows: Vec::new(),
-            counted: Vec::with_capacity(problem.guardrails.len()),
+            arms: Vec::new(),
+            budgets: [Budget::new(1.0, 0); 2],
+            context: None,
+            plan: LpPlan::new(&problem, config.floor, Planner::dense(config.optimism.unwrap_or_default())),
+            observed: Vec::new(),
             room: Vec::new(),
-            signals,
-            checked,
-            problem,
+            ends: [Vec::new(), Vec::new()],
         };
-        own.enter_epoch();
-        for name in own.problem.declared.arms.clone() {
-            own.push_arm(name);
+        let monitor = own.common.checked.monitor;
+        Ok((Shell::watched(problem, monitor, config.confidence()), own))
+    }
+
+    fn config(&self) -> &OplbConfig {
+        &self.common.checked.config
+    }
+
+    fn kind(&self) -> &'static str {
+        "oplb"
+    }
+
+    fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {
+        let Choice::Context(context) = round.choice else {
+            // Before the first context, the safe arm.
+            return if round.choice == Choice::Arms {
+                Ok(())
+            } else {
+                Err(Error::NoFeatures)
+            };
+        };
+        self.common.check(context)?;
+        self.common.write(context, &mut self.observed);
+        if self.context.as_ref() != Some(&self.observed) {
+            (self.context.get_or_insert_default()).clone_from(&self.observed);
+            shell.stale = true;
         }
-        own.place_arms();
-        Ok(own)
-    }
-
-    /// Length d of the context.
-    pub fn context_length(&self) -> usize {
-        self.numbers
-    }
-
-    /// The problem in standard form.
-    pub fn problem(&self) -> &CheckedProblem {
-        &self.problem
-    }
-
-    /// Parameters as declared.
-    pub fn config(&self) -> &OplbConfig {
-        &self.checked.config
-    }
-
-    /// Outcomes that arrived in all.
-    pub fn outcomes(&self) -> u64 {
-        self.outcomes
-    }
-
-    /// The last decision, without deciding anew.
-    pub fn decision(&self) -> &Decision {
-        &self.decision
-    }
-
-    /// Replaces the context: decisions are made in it, and outcomes taken by arm belong to it. The features of all
-    /// arms in it, in their order, say the same.
-    pub fn offer(&mut self, context: &[f64]) -> Result<(), Error> {
-        let context = self.shared_context(context).unwrap_or(context);
-        check_vector("context", context, self.numbers)?;
-        let context = self.frame().admit("context", context)?;
-        for row in &mut self.rows {
-            row[1..].copy_from_slice(&context);
-        }
-        self.context = Some(context);
         Ok(())
     }
 
-    /// The context of all arms' features, one after another.
-    fn shared_context<'a>(&self, features: &'a [f64]) -> Option<&'a [f64]> {
-        let context = features.get(1..=self.numbers)?;
-        let mut rows = features.chunks_exact(self.numbers + 1).enumerate();
-        let fits = features.len() == self.names.len() * (self.numbers + 1)
-            && rows.all(|(arm, row)| row[0] == arm as f64 && row[1..] == *context);
-        fits.then_some(context)
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
+        self.write_bounds(shell);
+        if self.context.is_none() || !self.plan.bounds.has_margin() {
+            return Err(Fallback::MarginNotProven);
+        }
+        self.plan.planner.changed_all(&self.plan.bounds);
+        self.plan.publish(shell, |arms, column| arms.offered()[column])
     }
 
-    /// Takes the level of the monitor's epoch: budgets are whole again, less what earlier epochs had.
-    fn enter_epoch(&mut self) {
-        let share = self.checked.share_in(self.monitor.epoch());
-        let config = &self.checked.config;
-        let arms = self.problem.declared.arms.len();
-        let known = self
-            .problem
-            .guardrails
-            .iter()
-            .all(|g| g.safe_cost.is_some());
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
+        self.write_bounds(shell);
+        self.plan.write_safe_costs(shell);
+        self.plan.bounds.reward_upper[self.plan.bounds.safe]
+    }
+
+    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        shell.check_number(outcome.action)?;
+        match outcome.choice {
+            Choice::Context(context) => self.common.check(context),
+            Choice::Arms => {
+                let allowed = "an outcome of an arm needs its context here";
+                Err(Error::invalid("context", "absent", allowed))
+            }
+            Choice::Offered(_) => Err(Error::NoFeatures),
+        }
+    }
+
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        let arm = outcome.action;
+        self.number(shell, arm);
+        if let Choice::Context(context) = outcome.choice {
+            self.common.write(context, &mut self.observed);
+        }
+        let own = &mut self.arms[arm];
+        own.observe(&self.common, &self.observed, outcome.reward, outcome.costs);
+        shell.stale = true;
+        let next = shell.watch(outcome, arm == shell.safe);
+        match own.test_fit(&self.common, &shell.problem) {
+            Some(mut refuted) => {
+                refuted.arm = Some(arm);
+                (shell.monitor)
+                    .refute_model(&refuted, shell.outcomes)
+                    .or(next)
+            }
+            None => next,
+        }
+    }
+
+    fn forget(&mut self, shell: &mut Shell) {
+        let checked = &self.common.checked;
+        let share = checked.share_in(shell.monitor.epoch());
+        let (arms, guardrails) = (shell.problem.declared.arms.len(), &shell.problem.guardrails);
+        let known = guardrails.iter().all(|g| g.safe_cost.is_some());
         // A safe arm whose costs are all known takes no number on the cost side.
         let costly = arms - usize::from(known);
         self.budgets = [
-            Budget::new(config.optimism_delta * share, arms),
-            Budget::new(config.delta * share, costly),
+            Budget::new(checked.config.optimism_delta * share, arms),
+            Budget::new(checked.config.delta * share, costly),
         ];
         self.arms.iter_mut().for_each(ArmSets::clear);
+        while self.arms.len() < shell.arms.len() {
+            self.add_arm(shell);
+        }
+        self.arms_changed(shell);
     }
 
-    /// Drops what was learned and starts the next epoch.
-    fn relearn(&mut self) {
-        self.monitor.restart(self.outcomes);
-        self.enter_epoch();
+    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        shell.check_number(pending.action)?;
+        self.number(shell, pending.action);
+        (shell.monitor).announce(pending.decision, pending.safe_probability);
+        Ok(Next::Continue)
     }
 
-    /// Parameters common to the sets of all arms.
-    fn frame(&self) -> Frame<'_> {
-        Frame {
-            checked: &self.checked,
-            signals: &self.signals,
-            numbers: self.numbers,
+    fn acknowledge(&mut self, _: &mut Shell) {
+        self.arms.iter_mut().for_each(ArmSets::clear_fit);
+    }
+
+    fn check_arm(
+        &self,
+        _: &Shell,
+        _: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<(), Error> {
+        ranges.refuse()?;
+        if features.is_some() {
+            let allowed = "an arm's features are the context's: omit them";
+            return Err(Error::invalid("features", "given", allowed));
+        }
+        Ok(())
+    }
+
+    fn add_arm(&mut self, shell: &mut Shell) {
+        let arm = self.arms.len();
+        let comparisons = self.comparisons(shell, arm);
+        (self.arms).push(ArmSets::new(&self.common, arm, comparisons));
+    }
+
+    fn arms_changed(&mut self, shell: &mut Shell) {
+        let safe = shell.arms.column(shell.safe).unwrap_or(0);
+        self.plan.resize(shell.arms.offered().len(), safe);
+    }
+
+    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
+        self.write_ends(shell, arm, 0);
+        let (own, every) = (&self.arms[arm], &self.ends[0]);
+        let is_known = |signal: usize| {
+            let safe = arm == shell.safe && signal > 0;
+            own.pulls > 0 || (safe && shell.problem.guardrails[signal - 1].safe_cost.is_some())
+        };
+        let parts = |signal: usize| {
+            let Ends { lower, mean, upper } = every[signal];
+            (is_known(signal).then_some(mean), Interval { lower, upper })
+        };
+        let (mean, ends) = parts(0);
+        let guardrails = shell.problem.guardrails.iter().enumerate();
+        ArmEstimate {
+            offered: shell.arms.column(arm).is_some(),
+            pulls: Some(own.pulls),
+            reward: Estimate::in_units(&shell.problem.reward, Direction::AtMost, mean, ends),
+            costs: guardrails
+                .map(|(i, guardrail)| {
+                    let (mean, ends) = parts(i + 1);
+                    Estimate::of_guardrail(guardrail, mean, ends)
+                })
+                .collect(),
+        }
+    }
+
+    fn save(&mut self, _: &mut Shell) -> ContextLearnerState {
+        self.plan.planner.forget();
+        ContextLearnerState {
+            arms: self.arms.iter().map(ArmSets::save).collect(),
+        }
+    }
+
+    fn restore(&mut self, shell: &mut Shell, state: ContextLearnerState) -> Result<(), Error> {
+        if state.arms.len() != self.arms.len() {
+            return Err(broken(format!("it holds {} arms", state.arms.len())));
+        }
+        for (arm, own) in state.arms.into_iter().enumerate() {
+            for (budget, place) in self.budgets.iter_mut().zip(own.places) {
+                budget.restore(place);
+            }
+            if !self.arms[arm].restore(own) {
+                return Err(broken(format!("arm {arm} does not match the problem")));
+            }
+            self.level(shell, arm);
+        }
+        Ok(())
+    }
+
+    fn assumption(&self) -> Option<Assumption> {
+        let signals = 1..self.common.signals.len();
+        let checked = &self.common.checked;
+        let is_tested = |signal: usize| checked.comparison(signal) != Comparison::Untested;
+        Some(Assumption {
+            watched: !signals.is_empty() && signals.into_iter().all(is_tested),
+            ..checked.assumption("the context, for every arm on its own")
+        })
+    }
+}
+
+impl ContextLearner {
+    /// Comparisons of an arm's costs with its model: a declared safe cost is used instead of one.
+    fn comparisons(&self, shell: &Shell, arm: usize) -> Vec<Comparison> {
+        let guardrails = shell.problem.guardrails.iter().enumerate();
+        let comparison = |(i, g): (usize, &crate::problem::Standard)| {
+            if arm == shell.safe && g.safe_cost.is_some() {
+                Comparison::Untested
+            } else {
+                self.common.checked.comparison(i + 1)
+            }
+        };
+        guardrails.map(comparison).collect()
+    }
+
+    /// Numbers an arm, if it has no number yet: before its first outcome.
+    fn number(&mut self, shell: &Shell, arm: usize) {
+        let sets = sets_of(shell, arm);
+        let own = &mut self.arms[arm];
+        let mut is_new = false;
+        for side in 0..2 {
+            if sets[side] > 0 && !own.places[side].is_given() {
+                own.places[side] = self.budgets[side].next();
+                is_new = true;
+            }
+        }
+        if is_new {
+            self.level(shell, arm);
+        }
+    }
+
+    /// Gives an arm the levels of its places: the test of its model has that of the reward's.
+    fn level(&mut self, shell: &Shell, arm: usize) {
+        let sets = sets_of(shell, arm);
+        let fit_level = self.common.checked.fit_level(shell.monitor.epoch());
+        let fits = Budget::new(fit_level, shell.problem.declared.arms.len());
+        let own = &mut self.arms[arm];
+        if own.places[0].is_given()
+            && let Some(fit) = &mut own.fit
+        {
+            fit.set_level(fits.level(own.places[0]));
+        }
+        for side in 0..2 {
+            if own.places[side].is_given() {
+                own.log_levels[side] = self.budgets[side].log_level(own.places[side], sets[side]);
+            }
+        }
+    }
+
+    /// Writes the ends of an arm's signals in the context, in standard units: a declared safe cost holds in every one.
+    fn write_ends(&mut self, shell: &Shell, arm: usize, place: usize) {
+        let every = &mut self.ends[place];
+        every.clear();
+        every.resize(self.common.signals.len(), Ends::UNKNOWN);
+        if let Some(context) = &self.context {
+            let put = |signal: usize, ends: Ends| every[signal] = ends;
+            self.arms[arm].view(&self.common, context, &mut self.room, put);
+        }
+        if arm == shell.safe {
+            for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
+                if let Some(known) = guardrail.safe_cost {
+                    every[i + 1] = Ends {
+                        lower: known,
+                        mean: known,
+                        upper: known,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Writes the bounds of every column, the safe one first: margins come from it.
+    fn write_bounds(&mut self, shell: &Shell) {
+        self.write_ends(shell, shell.safe, 1);
+        self.ends[0] = self.ends[1].clone();
+        self.write_column(shell, self.plan.bounds.safe);
+        self.plan.bounds.update_margins(None);
+        for (column, &arm) in shell.arms.offered().iter().enumerate() {
+            if arm != shell.safe {
+                self.write_ends(shell, arm, 0);
+                self.write_column(shell, column);
+            }
+        }
+        self.plan.bounds.update_spreads();
+    }
+
+    /// Writes one column from the ends of its arm and of the safe one.
+    fn write_column(&mut self, shell: &Shell, column: usize) {
+        let (bounds, [ends, safe]) = (&mut self.plan.bounds, &self.ends);
+        bounds.reward_upper[column] = ends[0].upper;
+        bounds.reward_mean[column] = ends[0].mean;
+        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
+            let (own, safe) = (ends[i + 1], safe[i + 1]);
+            let (lower, upper) = guardrail.cost_bounds(
+                (own.lower, own.upper),
+                (safe.lower, safe.upper),
+                column == bounds.safe,
+            );
+            bounds.cost_lower[i][column] = lower;
+            bounds.cost_upper[i][column] = upper;
+            bounds.cost_mean[i][column] = 0.5 * (lower + upper);
         }
     }
 }
 
-/// Length of the context, by the features of the arms: each its number, then zeros.
-fn context_length(problem: &Problem) -> Result<usize, Error> {
-    let numbered = |(arm, x): (usize, &Vec<f64>)| {
-        x.len() > 1 && x[0] == arm as f64 && x[1..].iter().all(|x| *x == 0.0)
-    };
-    let fits = !problem.features.is_empty() && problem.features.iter().enumerate().all(numbered);
-    if fits {
-        return Ok(problem.features[0].len() - 1);
+/// Confidence sets of an arm on the side of rewards and of costs: a known safe cost needs none.
+fn sets_of(shell: &Shell, arm: usize) -> [usize; 2] {
+    let guardrails = shell.problem.guardrails.iter();
+    let unknown = guardrails.filter(|g| !(arm == shell.safe && g.safe_cost.is_some()));
+    [1, unknown.count()]
+}
+
+/// Signal 0 is the reward, signal 1 + i guardrail i.
+impl OplbPerArm {
+    /// The interval of an arm's mean in the context of the last round, in standard units.
+    pub fn interval(&mut self, arm: usize, signal: usize) -> Result<Interval, Error> {
+        self.check_place(arm, signal)?;
+        self.learner.write_ends(&self.shell, arm, 0);
+        let Ends { lower, upper, .. } = self.learner.ends[0][signal];
+        Ok(Interval { lower, upper })
     }
-    let allowed = "a parameter per arm needs named arms and the length of the context: no features of their own";
-    Err(Error::invalid("model", "per_arm", allowed))
+
+    /// Distance of an arm's parameter from its estimate, in units of the confidence set's radius: at most 1 on the
+    /// event that all guarantees rest on. `parameter` is in signal units per feature unit, or with a logistic link in
+    /// log-odds.
+    pub fn confidence(&self, arm: usize, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
+        self.check_place(arm, signal)?;
+        let common = &self.learner.common;
+        check_vector("parameter", parameter, common.numbers)?;
+        let scale = match common.checked.links[signal] {
+            Link::Identity => common.signals[signal].scale,
+            Link::Logistic => common.signals[signal].scale.signum(),
+        };
+        let own: Vec<f64> = parameter.iter().map(|x| x * scale).collect();
+        Ok(self.learner.arms[arm].distance(common, signal, &own))
+    }
+
+    fn check_place(&self, arm: usize, signal: usize) -> Result<(), Error> {
+        self.shell.check_number(arm)?;
+        let last = self.learner.common.signals.len() - 1;
+        if signal > last {
+            let allowed = format!("must be 0 to {last}");
+            return Err(Error::invalid("signal", signal, allowed));
+        }
+        Ok(())
+    }
 }

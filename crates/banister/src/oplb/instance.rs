@@ -25,7 +25,7 @@ pub struct Ellipsoid {
 /// nothing is clipped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Round {
+pub struct RoundInstance {
     /// One feature vector per action.
     pub actions: Vec<Vec<f64>>,
     /// Index of the safe action.
@@ -92,7 +92,7 @@ impl From<Solution> for RoundAnswer {
     }
 }
 
-impl Round {
+impl RoundInstance {
     /// Checks everything, then solves. `stop` is the caller's clock.
     pub fn solve(&self, stop: Option<&mut dyn FnMut() -> bool>) -> Result<RoundAnswer, Error> {
         self.check()?;

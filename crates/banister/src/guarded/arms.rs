@@ -1,0 +1,109 @@
+//! Arms by number: a number is an arm's for ever.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::problem::{ArmRanges, check_name};
+
+/// An arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Name of the arm.
+    pub name: String,
+    /// False once it is retired.
+    pub offered: bool,
+    /// Features that it brought when it was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<f64>>,
+    /// Ranges that it brought when it was added.
+    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
+    pub ranges: ArmRanges,
+}
+
+/// Every arm there ever was, and the columns of those on offer.
+#[derive(Debug, Clone, Default)]
+pub struct Arms {
+    list: Vec<Arm>,
+    /// Column of each arm among those on offer; `None` once retired.
+    column: Vec<Option<usize>>,
+    /// Arm of each column, by increasing number.
+    offered: Vec<usize>,
+}
+
+impl Arms {
+    pub(super) fn new(names: &[String]) -> Self {
+        let arm = |name: &String| Arm {
+            name: name.clone(),
+            offered: true,
+            features: None,
+            ranges: ArmRanges::default(),
+        };
+        let mut own = Self {
+            list: names.iter().map(arm).collect(),
+            ..Self::default()
+        };
+        own.place();
+        own
+    }
+
+    pub(super) fn push(&mut self, arm: Arm) {
+        self.list.push(arm);
+        self.place();
+    }
+
+    /// Every arm there ever was.
+    pub fn list(&self) -> &[Arm] {
+        &self.list
+    }
+
+    /// Number of arms there ever were.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // A problem has at least one arm.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Arms on offer, by increasing number.
+    #[inline]
+    pub fn offered(&self) -> &[usize] {
+        &self.offered
+    }
+
+    /// Place of an arm among those on offer.
+    #[inline]
+    pub fn column(&self, arm: usize) -> Option<usize> {
+        self.column[arm]
+    }
+
+    /// Name of an arm.
+    pub fn name(&self, arm: usize) -> &str {
+        &self.list[arm].name
+    }
+
+    /// Number of a retired arm, by its name.
+    pub(super) fn retired(&self, name: &str) -> Option<usize> {
+        (self.list.iter()).position(|arm| arm.name == name && !arm.offered)
+    }
+
+    pub(super) fn check_new(&self, name: &str) -> Result<(), Error> {
+        let names: Vec<String> = self.list.iter().map(|arm| arm.name.clone()).collect();
+        check_name(&names, name, "arm")
+    }
+
+    pub(super) fn offer(&mut self, arm: usize, offered: bool) {
+        self.list[arm].offered = offered;
+        self.place();
+    }
+
+    fn place(&mut self) {
+        self.offered.clear();
+        self.column.clear();
+        for (number, arm) in self.list.iter().enumerate() {
+            self.column.push(arm.offered.then_some(self.offered.len()));
+            if arm.offered {
+                self.offered.push(number);
+            }
+        }
+    }
+}

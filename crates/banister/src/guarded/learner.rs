@@ -1,0 +1,148 @@
+//! Learners: what differs between agents.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Shell;
+use crate::agent::AgentView;
+use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::decision::Fallback;
+use crate::error::Error;
+use crate::monitor::{Assumption, Next};
+use crate::problem::{ArmRanges, Problem};
+use crate::round::{Choice, Outcome, Pending, Round};
+
+/// Takes outcomes, plans policies, forgets, saves; [`super::Guarded`] makes an agent of it.
+///
+/// Required are the methods without a default, in the order of a round. The shell has checked what it can before it
+/// calls; a learner writes to it what a decision needs.
+pub trait Learner: Send + Sized + 'static {
+    /// Parameters as declared.
+    type Config: Serialize + DeserializeOwned;
+    /// All that outcomes have changed; what a snapshot keeps.
+    type State: Serialize + DeserializeOwned;
+    /// True if no arm can be added or retired.
+    const FIXED_ARMS: bool = false;
+
+    /// Checks the problem and the parameters. [`Learner::forget`] follows.
+    fn new(problem: &Problem, config: &Self::Config) -> Result<(Shell, Self), Error>;
+
+    /// Parameters as declared.
+    fn config(&self) -> &Self::Config;
+
+    /// Name of the kind in configuration.
+    fn kind(&self) -> &'static str;
+
+    /// Takes up the actions of a round, and says by [`Shell::stale`] if the last policy is not for them. By default
+    /// there are arms alone.
+    fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {
+        let _ = shell;
+        if round.choice == Choice::Arms {
+            Ok(())
+        } else {
+            Err(Error::NoFeatures)
+        }
+    }
+
+    /// Plans the policy of the round and publishes it ([`Shell::publish`]); a reason for the safe action if there is
+    /// none that checks.
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback>;
+
+    /// Writes the safe action's pessimistic costs ([`Shell::safe_costs`]); returns an upper bound on its reward. Both
+    /// in standard units.
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64;
+
+    /// Refuses an outcome of an action that there is not. By default actions are arms.
+    #[inline]
+    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        shell.check_arm(outcome)
+    }
+
+    /// Learns from an outcome whose signals count as they are, and has it watched ([`Shell::watch`]).
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next;
+
+    /// Forgets all outcomes: those that come are of the monitor's epoch, and have its share of δ.
+    fn forget(&mut self, shell: &mut Shell);
+
+    /// Estimates of an action of the round.
+    fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate;
+
+    /// State for a snapshot. Whatever else helps the next decision is dropped.
+    fn save(&mut self, shell: &mut Shell) -> Self::State;
+
+    /// Takes up a saved state; [`Learner::forget`] came before.
+    fn restore(&mut self, shell: &mut Shell, state: Self::State) -> Result<(), Error>;
+
+    /// True if the next policy may differ though [`Shell::stale`] is not set.
+    #[inline]
+    fn is_stale(&self, shell: &Shell) -> bool {
+        let _ = shell;
+        false
+    }
+
+    /// An action was drawn whose outcome comes later.
+    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        let (decision, safe_probability) = (pending.decision, pending.safe_probability);
+        shell.monitor.announce(decision, safe_probability);
+        Ok(Next::Continue)
+    }
+
+    /// The outcome of a decision will never come.
+    fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        shell.monitor.give_up(pending.decision);
+        Ok(Next::Continue)
+    }
+
+    /// Alarms were acknowledged: tests of its own start anew.
+    fn acknowledge(&mut self, shell: &mut Shell) {
+        let _ = shell;
+    }
+
+    /// Refuses an arm that cannot be added.
+    fn check_arm(
+        &self,
+        shell: &Shell,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<(), Error> {
+        let _ = (shell, name, ranges);
+        match features {
+            None => Ok(()),
+            Some(_) => Err(Error::NoFeatures),
+        }
+    }
+
+    /// The last of the shell's arms is new.
+    fn add_arm(&mut self, shell: &mut Shell) {
+        let _ = shell;
+    }
+
+    /// Other arms are on offer.
+    fn arms_changed(&mut self, shell: &mut Shell) {
+        let _ = shell;
+    }
+
+    /// Adds what it knows to the agent's view.
+    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
+        view
+    }
+
+    /// Segments at some places ([`crate::Agent::segments`]).
+    fn segments(&mut self, shell: &mut Shell, places: Range<usize>) -> Vec<SegmentView> {
+        let _ = (shell, places);
+        Vec::new()
+    }
+
+    /// The assumption of its model.
+    fn assumption(&self) -> Option<Assumption> {
+        None
+    }
+
+    /// Starts its random stream afresh ([`crate::Agent::reseed`]).
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        let _ = (seed, stream);
+    }
+}

@@ -1,0 +1,254 @@
+//! Everything around a learner that is the same for all.
+
+use std::sync::Arc;
+
+use super::arms::{Arm, Arms};
+use crate::certificate::{Answer, Certifier};
+use crate::decision::{Confidence, Decision, Fallback};
+use crate::error::Error;
+use crate::monitor::{Monitor, MonitorConfig, Next, Watched};
+use crate::problem::{ArmRanges, CheckedProblem};
+use crate::round::{Choice, Outcome};
+
+/// Everything around a learner that is the same for all.
+#[derive(Debug, Clone)]
+pub struct Shell {
+    /// The problem in standard form.
+    pub problem: Arc<CheckedProblem>,
+    /// Every arm there ever was.
+    pub arms: Arms,
+    /// Outcomes that arrived in all.
+    pub outcomes: u64,
+    /// True if something that the policy rests on has changed.
+    pub stale: bool,
+    /// Number of the safe action in the round.
+    pub safe: usize,
+    /// Number of actions in the round, where they were offered by features.
+    pub offered: Option<usize>,
+    /// Pessimistic costs of the safe action, in standard units, as the learner wrote them last.
+    pub safe_costs: Vec<f64>,
+    /// The last decision.
+    pub decision: Decision,
+    pub(crate) monitor: Monitor,
+    pub(crate) certifier: Certifier,
+    /// Outcomes that the bounds hold for, and the bounds that say so.
+    pub(crate) room: (u64, &'static str),
+    /// Alarms raised when the policy was made.
+    alarms_seen: u64,
+    /// True if some guardrail is relative to the safe action's own mean.
+    relative: bool,
+    /// Room for the costs of an outcome as they count.
+    pub(crate) counted: Vec<f64>,
+}
+
+impl Shell {
+    /// Shell of an agent that is watched.
+    pub(crate) fn watched(
+        problem: CheckedProblem,
+        monitor: MonitorConfig,
+        confidence: Option<Confidence>,
+    ) -> Self {
+        let monitor = Monitor::new(&problem, monitor);
+        Self::with(problem, monitor, confidence)
+    }
+
+    /// Shell of an agent that nothing watches: outcomes outside their ranges are refused.
+    pub fn unwatched(problem: CheckedProblem) -> Self {
+        Self::with(problem, Monitor::off(), None)
+    }
+
+    fn with(problem: CheckedProblem, monitor: Monitor, confidence: Option<Confidence>) -> Self {
+        let certifier = Certifier::new(&problem);
+        let guardrails = problem.guardrails.len();
+        Self {
+            arms: Arms::new(&problem.declared.arms),
+            outcomes: 0,
+            stale: true,
+            safe: problem.declared.safe,
+            offered: None,
+            safe_costs: vec![0.0; guardrails],
+            decision: Decision {
+                confidence,
+                ..certifier.blank()
+            },
+            monitor,
+            certifier,
+            room: (u64::MAX, ""),
+            alarms_seen: 0,
+            relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
+            counted: Vec::with_capacity(guardrails),
+            problem: Arc::new(problem),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale || self.monitor.raised() != self.alarms_seen
+    }
+
+    /// Number of actions in the round, retired arms included.
+    pub fn actions(&self) -> usize {
+        self.offered.unwrap_or(self.arms.len())
+    }
+
+    /// Writes what does not depend on the policy.
+    #[inline]
+    pub(super) fn begin_decision(&mut self) {
+        self.decision.alarm = self.monitor.foremost();
+        self.alarms_seen = self.monitor.raised();
+    }
+
+    /// Publishes a policy if it checks, else gives the reason why it does not. `number` numbers its entries.
+    #[inline(always)]
+    pub fn publish(
+        &mut self,
+        answer: &Answer,
+        thresholds: &[f64],
+        number: impl Fn(&Arms, usize) -> usize,
+    ) -> Result<(), Fallback> {
+        if !answer.is_within(thresholds) {
+            return Err(answer.failure());
+        }
+        self.certify(answer, number);
+        Ok(())
+    }
+
+    /// Publishes a policy as it is.
+    #[inline(always)]
+    pub fn certify(&mut self, answer: &Answer, number: impl Fn(&Arms, usize) -> usize) {
+        let policy = &mut self.decision.policy;
+        policy.clear();
+        let numbered = answer.support.iter().map(|&(a, p)| (number(&self.arms, a), p));
+        policy.extend(numbered);
+        self.certifier.certify(answer, &mut self.decision);
+    }
+
+    pub(super) fn certify_safe(&mut self, value: f64, reason: Fallback) {
+        let cost = |i: usize| self.safe_costs[i];
+        self.decision.scale = 1.0;
+        let decision = &mut self.decision;
+        (self.certifier).certify_safe(&self.problem, self.safe, value, cost, reason, decision);
+    }
+
+    /// Refuses a number that no arm has, or an action that is not an arm.
+    #[inline]
+    pub fn check_arm(&self, outcome: &Outcome) -> Result<(), Error> {
+        if outcome.choice != Choice::Arms {
+            return Err(Error::NoFeatures);
+        }
+        self.check_number(outcome.action)
+    }
+
+    /// Refuses a number that no arm has.
+    #[inline]
+    pub fn check_number(&self, arm: usize) -> Result<(), Error> {
+        if arm < self.arms.len() {
+            return Ok(());
+        }
+        let last = self.arms.len() - 1;
+        Err(Error::NoSuchArm { arm, last })
+    }
+
+    pub(super) fn check_retired(&self, arm: usize) -> Result<(), Error> {
+        self.check_number(arm)?;
+        let refuse = |allowed: &str| Err(Error::invalid("arm", self.arms.name(arm), allowed));
+        if arm == self.problem.declared.safe {
+            return refuse("the safe arm cannot be retired");
+        }
+        if self.arms.column(arm).is_none() {
+            return refuse("it is retired already");
+        }
+        Ok(())
+    }
+
+    /// True if no more outcomes fit the horizon.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.outcomes >= self.room.0
+    }
+
+    /// True if the signals of an outcome lie in their ranges, and so count as they are.
+    #[inline]
+    pub(crate) fn holds(&self, outcome: &Outcome) -> bool {
+        (self.problem).holds(Some(outcome.action), outcome.reward, outcome.costs)
+    }
+
+    /// Refuses signals that are no observations, and outcomes beyond the horizon.
+    #[cold]
+    pub(crate) fn check_signals(&self, outcome: &Outcome, others: u64) -> Result<(), Error> {
+        let (horizon, intervals) = self.room;
+        if self.outcomes.saturating_add(others) >= horizon {
+            return Err(Error::HorizonExceeded { horizon, intervals });
+        }
+        let Outcome { reward, costs, .. } = *outcome;
+        if self.monitor.is_on() {
+            (self.problem).check_reported(Some(outcome.action), reward, costs)
+        } else {
+            self.problem.refuse(Some(outcome.action), reward, costs)
+        }
+    }
+
+    /// The signals of an outcome as they count: those outside their ranges are at their ends, and refute a declaration.
+    #[cold]
+    pub(super) fn count<'a>(
+        &mut self,
+        outcome: &Outcome,
+        room: &'a mut Vec<f64>,
+    ) -> (f64, &'a [f64]) {
+        // Actions that come and go have no number that an alarm could name.
+        let arm = (!matches!(outcome.choice, Choice::Offered(_))).then_some(outcome.action);
+        let signals = (arm, outcome.reward, outcome.costs);
+        (self.monitor).count(&self.problem, signals, self.outcomes + 1, room)
+    }
+
+    /// Watches an outcome that was learned.
+    #[inline]
+    pub fn watch(&mut self, outcome: &Outcome, is_safe: bool) -> Next {
+        let watched = self.as_watched(outcome, is_safe);
+        (self.monitor).observe(&self.problem, watched, outcome.costs, self.outcomes)
+    }
+
+    /// An outcome as the monitor sees it.
+    #[inline]
+    pub(crate) fn as_watched(&self, outcome: &Outcome, is_safe: bool) -> Watched {
+        Watched {
+            is_safe,
+            safe_probability: if self.relative {
+                self.decision.probability(self.safe)
+            } else {
+                0.0
+            },
+            segment: None,
+            origin: outcome.origin,
+        }
+    }
+
+    /// An arm's outcomes under a guardrail contradict each other: (number of outcomes, mean in standard units).
+    #[cold]
+    pub(crate) fn refute(
+        &mut self,
+        (arm, guardrail): (usize, usize),
+        segment: Option<usize>,
+        (pulls, mean): (u64, f64),
+    ) -> Next {
+        let mean = self.problem.guardrails[guardrail].signal_of(mean);
+        (self.monitor).refute((arm, guardrail), segment, pulls, mean, self.outcomes)
+    }
+
+    /// Takes up an arm that was checked.
+    pub(super) fn add_arm(
+        &mut self,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
+    ) -> Result<(), Error> {
+        Arc::make_mut(&mut self.problem).add_arm(ranges)?;
+        self.arms.push(Arm {
+            name: name.to_string(),
+            offered: true,
+            features: features.map(<[f64]>::to_vec),
+            ranges: ranges.clone(),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Snapshots: one format for all agents, as versioned JSON.
+//!
+//! A snapshot holds what outcomes have changed, and nothing that only helps the next decision: saving drops the live
+//! agent's warm starts too, so that both go on bit by bit. Floats survive JSON unchanged.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Arm, Guarded, Learner};
+use crate::agent::Agent as _;
+use crate::error::Error;
+use crate::monitor::MonitorState;
+use crate::problem::Problem;
+
+/// `format` in every snapshot.
+const FORMAT: &str = "banister";
+/// Version that this program writes, and the only one that it reads.
+const VERSION: u32 = 1;
+
+/// A snapshot as it is written: `C` are the parameters, `S` is the state of the learner.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot<C, S> {
+    format: String,
+    version: u32,
+    /// Name of the agent's kind.
+    pub kind: String,
+    /// Parameters of the agent.
+    pub config: C,
+    /// The problem that it was made for.
+    pub problem: Problem,
+    outcomes: u64,
+    arms: Vec<Arm>,
+    /// The last policy, by which outcomes that come at once are watched.
+    policy: Vec<(usize, f64)>,
+    monitor: MonitorState,
+    learner: S,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+}
+
+/// Makes an [`Error::Snapshot`] with a reason.
+pub fn broken(reason: impl Into<String>) -> Error {
+    Error::Snapshot {
+        reason: reason.into(),
+    }
+}
+
+impl<C: for<'a> Deserialize<'a>, S: for<'a> Deserialize<'a>> Snapshot<C, S> {
+    /// Reads a snapshot; nothing of what was learned has been checked.
+    pub fn read(json: &str) -> Result<Self, Error> {
+        let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+        if header.format != FORMAT || header.version != VERSION {
+            return Err(broken(format!(
+                "it is version {} of `{}`, and this program reads version {VERSION} of `{FORMAT}` only: state of \
+                 earlier versions is not read",
+                header.version, header.format
+            )));
+        }
+        serde_json::from_str(json).map_err(|e| broken(e.to_string()))
+    }
+}
+
+impl<L: Learner> Guarded<L> {
+    /// Takes up an agent where [`crate::Agent::save`] left it.
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        let snapshot: Snapshot<L::Config, L::State> = Snapshot::read(json)?;
+        let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
+        if snapshot.kind != agent.learner.kind() {
+            return Err(broken(format!("its agent is `{}`", snapshot.kind)));
+        }
+        agent.restore_arms(&snapshot.arms)?;
+        let Self { shell, learner } = &mut agent;
+        (shell.monitor).restore(&shell.problem, snapshot.monitor)?;
+        // Counts beyond any life would make the next one overflow.
+        if shell.monitor.forgotten() > snapshot.outcomes || snapshot.outcomes >= u64::MAX / 2 {
+            return Err(broken("`outcomes` is impossible"));
+        }
+        shell.outcomes = snapshot.outcomes;
+        learner.forget(shell);
+        learner.restore(shell, snapshot.learner)?;
+        let is_policy = |&(_, p): &(usize, f64)| (0.0..=1.0).contains(&p);
+        if !snapshot.policy.iter().all(is_policy) {
+            return Err(broken("`policy` is not a policy"));
+        }
+        shell.decision.policy = snapshot.policy;
+        shell.stale = true;
+        Ok(agent)
+    }
+
+    fn restore_arms(&mut self, arms: &[Arm]) -> Result<(), Error> {
+        let declared = self.shell.arms.len();
+        let names = arms.iter().map(|arm| arm.name.as_str());
+        let own = self.shell.arms.list().iter().map(|arm| arm.name.as_str());
+        if arms.len() < declared || !names.take(declared).eq(own) {
+            return Err(broken("`arms` does not begin with those of its problem"));
+        }
+        for arm in &arms[declared..] {
+            (self.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges))
+                .map_err(|error| broken(format!("arm `{}`: {error}", arm.name)))?;
+        }
+        for (number, arm) in arms.iter().enumerate() {
+            if !arm.offered {
+                (self.retire_arm(number)).map_err(|error| broken(error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self) -> Result<String, Error> {
+        let Self { shell, learner } = self;
+        let state = learner.save(shell);
+        shell.stale = true;
+        let snapshot = Snapshot {
+            format: FORMAT.into(),
+            version: VERSION,
+            kind: learner.kind().into(),
+            config: learner.config(),
+            problem: shell.problem.declared.clone(),
+            outcomes: shell.outcomes,
+            arms: shell.arms.list().to_vec(),
+            policy: shell.decision.policy.clone(),
+            monitor: shell.monitor.save(),
+            learner: state,
+        };
+        serde_json::to_string(&snapshot).map_err(|error| broken(error.to_string()))
+    }
+}

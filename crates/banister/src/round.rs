@@ -1,0 +1,138 @@
+//! Rounds and outcomes: everything that is known before a decision, and everything that is known after it.
+//!
+//! No call has to precede another: what a call needs is in its arguments.
+
+use crate::decision::Fallback;
+
+/// Everything that is known before a decision.
+///
+/// ```
+/// use banister::{Choice, Round};
+///
+/// let arms = Round::default(); // the arms that the agent knows by number
+/// let hour = Round { choice: Choice::Context(&[1.0, 0.3]), ..arms };
+/// assert_ne!(arms, hour);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Round<'a> {
+    /// Seconds on the caller's clock. No learner looks at it: means are taken to stay.
+    pub time: Option<f64>,
+    /// Actions to choose among.
+    pub choice: Choice<'a>,
+    /// Segment of users or requests. Agents that do not tell segments apart ignore it.
+    pub segment: Option<&'a str>,
+    /// Reason for playing the safe action alone, where the caller has one.
+    pub only_safe: Option<Fallback>,
+}
+
+/// Actions of a round, or the one action that an outcome is about.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Choice<'a> {
+    /// The agent's arms, by their numbers.
+    #[default]
+    Arms,
+    /// Feature vectors one after another, numbered by their places; the safe action is always on offer, and comes
+    /// after the last if it is not among them. In an outcome: the features of its action.
+    Offered(&'a [f64]),
+    /// The agent's arms, by their numbers, in a context.
+    Context(&'a [f64]),
+}
+
+impl<'a> Round<'a> {
+    /// A round that offers feature vectors, one after another.
+    pub fn offering(features: &'a [f64]) -> Self {
+        Self {
+            choice: Choice::Offered(features),
+            ..Self::default()
+        }
+    }
+
+    /// A round in a context.
+    pub fn in_context(context: &'a [f64]) -> Self {
+        Self {
+            choice: Choice::Context(context),
+            ..Self::default()
+        }
+    }
+
+    /// A round in a segment.
+    pub fn in_segment(segment: &'a str) -> Self {
+        Self {
+            segment: Some(segment),
+            ..Self::default()
+        }
+    }
+}
+
+/// Everything that is known after a decision: which action of which round, and its signals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome<'a> {
+    /// Number of the action in its round; of one that was offered by features, these count alone.
+    pub action: usize,
+    /// How the action was offered.
+    pub choice: Choice<'a>,
+    /// Segment of the round.
+    pub segment: Option<&'a str>,
+    /// Reward as observed.
+    pub reward: f64,
+    /// One cost per guardrail, as observed.
+    pub costs: &'a [f64],
+    /// The decision that it belongs to.
+    pub origin: Origin,
+}
+
+impl<'a> Outcome<'a> {
+    /// An outcome of an arm that came at once.
+    #[inline]
+    pub fn of_arm(arm: usize, reward: f64, costs: &'a [f64]) -> Self {
+        Self {
+            action: arm,
+            choice: Choice::Arms,
+            segment: None,
+            reward,
+            costs,
+            origin: Origin::Immediate,
+        }
+    }
+
+    /// An outcome of an action with these features that came at once.
+    pub fn of_features(features: &'a [f64], reward: f64, costs: &'a [f64]) -> Self {
+        Self {
+            choice: Choice::Offered(features),
+            ..Self::of_arm(0, reward, costs)
+        }
+    }
+}
+
+/// The decision that an outcome belongs to: what the monitor may conclude from it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Origin {
+    /// The agent's own, right after the one before: nothing was pending in between.
+    #[default]
+    Immediate,
+    /// The agent's own, by the number it was announced under ([`crate::Agent::announce`]); outcomes come in any order.
+    Announced(u64),
+    /// The agent's own, late but in the order of decisions.
+    InOrder {
+        /// Number of the decision.
+        decision: u64,
+        /// Probability that its policy gave the safe action.
+        safe_probability: f64,
+    },
+    /// Another policy's: it teaches, and says nothing about this agent's policies.
+    Logged,
+}
+
+/// A decision whose outcome comes later.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pending<'a> {
+    /// Number of the decision; numbers increase.
+    pub decision: u64,
+    /// Number of the action that was drawn.
+    pub action: usize,
+    /// Segment of the round.
+    pub segment: Option<&'a str>,
+    /// Probability that the policy gave the safe action, where outcomes come in any order: the breach detectors then
+    /// restore the order of decisions. `None` where outcomes come in that order.
+    pub safe_probability: Option<f64>,
+}
