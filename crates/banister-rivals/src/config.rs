@@ -4,9 +4,9 @@ pub use crate::parameters::DELTA;
 use banister::toolkit::linear::LinearKeys;
 use banister::{Agent, Confidence, CumulativeBudget, Error, Guarantee, OnBreach, Problem};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::play::Play;
-use crate::saved::Saved;
 
 /// Parameters of an agent as the registry sees them.
 pub(crate) trait Registered {
@@ -53,21 +53,42 @@ pub(crate) trait Registered {
     fn play(&mut self) -> Option<&mut Option<Play>> {
         None
     }
-    /// The agent: new, or where a snapshot left it.
-    fn make(&self, problem: &Problem, saved: Option<&Saved>) -> Result<Box<dyn Agent>, Error>;
+    /// The agent, new.
+    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error>;
+    /// The agent where a snapshot of it left it.
+    fn restore(&self, json: &str) -> Result<Box<dyn Agent>, Error>;
 }
 
 /// Parameters that a rival keeps for its snapshots.
-pub(crate) trait RivalConfig: Registered + Serialize + Clone + Send + 'static {}
-
-impl<C: Registered + Serialize + Clone + Send + 'static> RivalConfig for C {}
-
-/// Ingredients of an agent: its parameters, the problem, and a snapshot to continue from.
-pub(crate) struct Recipe<'a, C> {
-    pub config: &'a C,
-    pub problem: &'a Problem,
-    pub saved: Option<&'a Saved>,
+pub(crate) trait RivalConfig:
+    Registered + Serialize + DeserializeOwned + Clone + Send + 'static
+{
 }
+
+impl<C: Registered + Serialize + DeserializeOwned + Clone + Send + 'static> RivalConfig for C {}
+
+/// [`Registered::build`] and [`Registered::restore`] of the agent around a learner.
+macro_rules! agent_of {
+    (false) => {
+        $crate::config::agent_of!($crate::arms::RuleOnArms<Self>);
+    };
+    (true) => {
+        $crate::config::agent_of!($crate::linear::RuleOnFeatures<Self>);
+    };
+    ($learner:ty) => {
+        fn build(
+            &self,
+            problem: &banister::Problem,
+        ) -> Result<Box<dyn banister::Agent>, banister::Error> {
+            Ok(Box::new(banister::Guarded::<$learner>::new(problem, self)?))
+        }
+        fn restore(&self, json: &str) -> Result<Box<dyn banister::Agent>, banister::Error> {
+            Ok(Box::new(banister::Guarded::<$learner>::restore(json)?))
+        }
+    };
+}
+
+pub(crate) use agent_of;
 
 /// Declares the parameters of a rival: the struct, its defaults and [`Registered`].
 ///
@@ -81,9 +102,9 @@ pub(crate) struct Recipe<'a, C> {
 /// - `own_radii,`: the same with the choice of the radii that HPLC-LUCB's authors ran it with
 /// - `key: Option<T>,` and `key: T = default,`: keys of its own
 ///
-/// The struct's inherent `fn agent(&self, recipe: Recipe<Self>)` makes the agent.
+/// Its `ArmConfig` or `LinearConfig` makes the rule.
 macro_rules! config {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $features:literal; $($keys:tt)*) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $features:tt; $($keys:tt)*) => {
         $crate::config::config! {
             @ ([$(#[$doc])*] $name $kind $features)
             [
@@ -94,7 +115,7 @@ macro_rules! config {
             $($keys)*
         }
     };
-    (@ ([$($doc:tt)*] $name:ident $kind:literal $features:literal)
+    (@ ([$($doc:tt)*] $name:ident $kind:literal $features:tt)
         [$($field:tt)*] [$($default:tt)*] [$($method:tt)*]
     ) => {
         $($doc)*
@@ -120,13 +141,7 @@ macro_rules! config {
             fn takes_features(&self) -> bool {
                 $features
             }
-            fn make(
-                &self,
-                problem: &banister::Problem,
-                saved: Option<&$crate::saved::Saved>,
-            ) -> Result<Box<dyn banister::Agent>, banister::Error> {
-                self.agent($crate::config::Recipe { config: self, problem, saved })
-            }
+            $crate::config::agent_of!($features);
             $($method)*
         }
     };

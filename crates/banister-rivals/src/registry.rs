@@ -1,10 +1,10 @@
 //! The registry of agents: parameters, guarantee and construction of every kind.
 
 use banister::toolkit::linear::{LinearKeys, parameter_norm};
-use banister::toolkit::{broken, format_of};
+use banister::toolkit::{ArmLearner, SegmentLearner, SnapshotHeader, broken};
 use banister::{
-    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, Opb, OpbConfig, Oplb,
-    OplbConfig, OplbPerArm, Problem, Segmented, SegmentedConfig,
+    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, OpbConfig, Oplb,
+    OplbConfig, OplbPerArm, Problem, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,11 @@ use crate::arms::{
     PrimalDualBwkConfig, RColtsConfig, SColtsConfig, SOpsConfig, ThompsonConfig, Ucb1Config,
     UcbBwkConfig,
 };
-use crate::config::{DELTA, Registered};
+use crate::config::{DELTA, Registered, agent_of};
 use crate::linear::{
     ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinRColtsConfig,
     LinSColtsConfig, LinTsConfig, LinUcbConfig, Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
-use crate::saved::{FORMAT, Saved, SavedRival};
 
 /// Declares the enum of all agents, and its two ways to what is registered about them.
 macro_rules! agents {
@@ -166,9 +165,7 @@ impl Registered for OpbConfig {
         self.needs_horizon(unknown_safe_cost)
             .then_some(&mut self.horizon)
     }
-    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        Ok(Box::new(Opb::new(problem, self)?))
-    }
+    agent_of!(ArmLearner);
 }
 
 impl Registered for OplbConfig {
@@ -211,10 +208,16 @@ impl Registered for OplbConfig {
             norm: self.norm,
         })
     }
-    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
+    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
         Ok(match self.model {
             Model::Shared => Box::new(Oplb::new(problem, self)?),
             Model::PerArm => Box::new(OplbPerArm::new(problem, self)?),
+        })
+    }
+    fn restore(&self, json: &str) -> Result<Box<dyn Agent>, Error> {
+        Ok(match self.model {
+            Model::Shared => Box::new(Oplb::restore(json)?),
+            Model::PerArm => Box::new(OplbPerArm::restore(json)?),
         })
     }
 }
@@ -241,9 +244,7 @@ impl Registered for SegmentedConfig {
     fn delta(&mut self) -> Option<&mut f64> {
         Some(&mut self.delta)
     }
-    fn make(&self, problem: &Problem, _: Option<&Saved>) -> Result<Box<dyn Agent>, Error> {
-        Ok(Box::new(Segmented::new(problem, self)?))
-    }
+    agent_of!(SegmentLearner);
 }
 
 impl AgentConfig {
@@ -412,61 +413,24 @@ impl AgentConfig {
 
     /// The agent, ready to run.
     pub fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
-        self.registered().make(problem, None)
+        self.registered().build(problem)
     }
 
     /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
     pub fn restore(json: &str) -> Result<Restored, Error> {
-        fn restored<A: Agent + 'static>(
-            agent: A,
-            problem: Problem,
-            config: AgentConfig,
-        ) -> Restored {
-            Restored {
-                agent: Box::new(agent),
-                problem,
-                config,
-            }
-        }
-        match format_of(json)?.as_str() {
-            Opb::FORMAT => Opb::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Opb(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            Oplb::FORMAT => Oplb::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Oplb(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            OplbPerArm::FORMAT => OplbPerArm::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Oplb(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            Segmented::FORMAT => Segmented::restore(json).map(|agent| {
-                let problem = agent.problem().declared.clone();
-                let config = Self::Segmented(agent.config().clone());
-                restored(agent, problem, config)
-            }),
-            FORMAT => {
-                let SavedRival {
-                    problem,
-                    config,
-                    saved,
-                    ..
-                } = SavedRival::<Self>::read(json)?;
-                let agent = config.registered().make(&problem, Some(&saved))?;
-                Ok(Restored {
-                    agent,
-                    problem,
-                    config,
-                })
-            }
-            other => Err(broken(format!(
-                "its format is `{other}`, which no agent has"
-            ))),
-        }
+        let SnapshotHeader {
+            kind,
+            mut config,
+            problem,
+        } = SnapshotHeader::read(json)?;
+        config.insert("kind".into(), kind.into());
+        let config: Self =
+            serde_json::from_value(config.into()).map_err(|e| broken(e.to_string()))?;
+        Ok(Restored {
+            agent: config.registered().restore(json)?,
+            problem,
+            config,
+        })
     }
 }
 

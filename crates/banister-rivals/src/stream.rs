@@ -4,23 +4,20 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
-/// A random stream that can be saved and taken up where it stopped.
+/// A numbered random stream of a seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
-    seed: u64,
-    stream: u64,
+    state: StreamState,
     /// Generator to draw from.
     pub rng: ChaCha8Rng,
 }
 
-/// Position of a stream.
+/// Seed and number of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedStream {
+pub(crate) struct StreamState {
     seed: u64,
     stream: u64,
-    /// Words drawn, in units of 2⁶⁴ and the rest: JSON's integers end there.
-    position: [u64; 2],
 }
 
 impl Stream {
@@ -28,35 +25,22 @@ impl Stream {
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        Self { seed, stream, rng }
+        let state = StreamState { seed, stream };
+        Self { state, rng }
     }
 
-    /// Position for a snapshot.
-    pub(crate) fn save(&self) -> SavedStream {
-        let position = self.rng.get_word_pos();
-        SavedStream {
-            seed: self.seed,
-            stream: self.stream,
-            position: [(position >> 64) as u64, position as u64],
-        }
+    /// Goes on at a position that depends on the number of outcomes alone, which nothing drawn before is likely to
+    /// have come from; so does a stream that is restored there.
+    pub(crate) fn save(&mut self, outcomes: u64) -> StreamState {
+        *self = Self::restore(self.state, outcomes);
+        self.state
     }
 
-    /// Position that depends on the outcomes alone: a place that nothing
-    /// drawn before is likely to have come from.
-    pub(crate) fn save_learned(&self, outcomes: u64) -> SavedStream {
-        SavedStream {
-            // Far beyond what is drawn between two outcomes.
-            position: [0, outcomes << 20],
-            ..self.save()
-        }
-    }
-
-    /// Continues at a saved position.
-    pub(crate) fn restore(saved: SavedStream) -> Self {
-        let mut own = Self::new(saved.seed, saved.stream);
-        let [high, low] = saved.position;
-        own.rng
-            .set_word_pos(u128::from(high) << 64 | u128::from(low));
+    /// Continues where [`Stream::save`] left it.
+    pub(crate) fn restore(state: StreamState, outcomes: u64) -> Self {
+        let mut own = Self::new(state.seed, state.stream);
+        // Far beyond what is drawn between two outcomes.
+        own.rng.set_word_pos(u128::from(outcomes) << 20);
         own
     }
 }

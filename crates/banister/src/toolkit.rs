@@ -19,9 +19,12 @@ pub use crate::arm_estimate::{of_arm, of_intervals};
 pub use crate::certificate::{Answer, Certifier};
 pub use crate::error::{finite, open_unit, positive};
 pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
-pub use crate::guarded::{Arms, Guarded, Learner, Shell, Snapshot, broken};
+pub use crate::guarded::{Arms, Guarded, Learner, Shell, SnapshotHeader, broken};
 pub use crate::monitor::{MonitorState, Next};
+pub use crate::opb::ArmLearner;
+pub use crate::oplb::{ContextLearner, FeatureLearner};
 pub use crate::optimism::{Bounds, Planner};
+pub use crate::segmented::SegmentLearner;
 
 /// Agents on feature vectors: the actions on offer, and the regression of all signals on them.
 pub mod linear {

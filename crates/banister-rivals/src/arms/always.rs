@@ -4,10 +4,10 @@
 //! **Guarantee.** None.
 //! **Cost per round.** O(1).
 
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// Plays one arm for ever.
@@ -17,9 +17,9 @@ config! {
     arm: Option<String>,
 }
 
-impl AlwaysConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        make(recipe, DELTA, |evidence| {
+impl ArmConfig for AlwaysConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             let declared = &evidence.problem.declared;
             let arm = match &self.arm {
                 None => declared.safe,

@@ -11,10 +11,10 @@
 //! so far; else the safe arm.
 
 use banister::toolkit::open_unit;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, Registered, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
 
 config! {
@@ -25,10 +25,10 @@ config! {
     delta,
 }
 
-impl ConservativeUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for ConservativeUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(ConservativeUcb)
         })

@@ -9,13 +9,11 @@
 
 use banister::solve::{Lp, Status};
 use banister::toolkit::open_unit;
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::phase_one::PhaseOne;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, config};
-use crate::saved::{part, to_part};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 
 config! {
     /// DOSLB on arms: the best policy if every reward is as high and every cost as low as its interval allows.
@@ -24,10 +22,10 @@ config! {
     delta,
 }
 
-impl DoslbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for DoslbConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
-        make(recipe, self.delta, |_| Ok(Doslb::default()))
+        ArmRival::new(problem, self.kind(), self.delta, |_| Ok(Doslb::default()))
     }
 }
 
@@ -52,19 +50,7 @@ impl Rule for Doslb {
         }
     }
 
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        if learned {
-            Value::Null
-        } else {
-            to_part(self.solver.basis())
-        }
-    }
-
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        if !memory.is_null() {
-            let basis: Vec<usize> = part("warm start", memory)?;
-            (self.solver).set_basis(&basis, evidence.problem.guardrails.len());
-        }
-        Ok(())
+    fn reset(&mut self) {
+        self.solver.reset();
     }
 }

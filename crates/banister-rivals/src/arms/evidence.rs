@@ -1,12 +1,8 @@
 //! Evidence of a rival on arms: counts, sums, and the intervals U, l, u of all arms.
 
 use banister::interval::Level;
-use banister::toolkit::{Bounds, EstimateConfig, Estimates, SavedArm, broken};
+use banister::toolkit::{Bounds, EstimateConfig, Estimates, EstimatesState};
 use banister::{CheckedProblem, Error, Signal};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::saved::{part, to_part};
 
 /// Counts, sums and intervals of all arms, in standard units: signals in [0, 1], costs counted from the
 /// harmless end. Columns of `bounds` are arms.
@@ -20,12 +16,6 @@ pub(crate) struct Evidence {
     pub log_level: f64,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedEvidence {
-    arms: Vec<SavedArm>,
 }
 
 impl Evidence {
@@ -98,9 +88,9 @@ impl Evidence {
     }
 
     /// Takes a checked outcome.
-    pub(super) fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
+    pub(super) fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        if self.estimates.take(arm, reward, costs) {
+        if self.estimates.observe(arm, reward, costs) {
             self.write(arm);
         }
     }
@@ -127,42 +117,8 @@ impl Evidence {
         self.bounds.update_margins(None);
     }
 
-    pub(super) fn save(&self) -> Value {
-        let arms = (0..self.arms()).map(|arm| self.estimates.save(arm));
-        to_part(SavedEvidence {
-            arms: arms.collect(),
-        })
-    }
-
-    /// True if outcomes of these signals can have led there.
-    fn could_hold(&self, saved: &SavedArm) -> bool {
-        let n = saved.pulls as f64;
-        std::iter::zip(self.signals(), &saved.signals).all(|(signal, state)| {
-            let slack = 1e-6 * (1.0 + n);
-            let possible = -slack <= state.sum && state.sum <= n + slack;
-            state.lower >= 0.0
-                && state.upper <= 1.0
-                && (possible || (signal.sub_gaussian.is_some() && n > 0.0))
-        })
-    }
-
-    pub(super) fn restore(&mut self, saved: &Value, outcomes: u64) -> Result<(), Error> {
-        let SavedEvidence { arms } = part("evidence", saved)?;
-        if arms.len() != self.arms() {
-            return Err(broken(format!("it holds {} arms", arms.len())));
-        }
-        let signals = 1 + self.problem.guardrails.len();
-        for (arm, saved) in arms.iter().enumerate() {
-            let fits = saved.fits(signals) && self.could_hold(saved);
-            if !fits || !self.estimates.restore(arm, saved) {
-                return Err(broken(format!("arm {arm} does not match its problem")));
-            }
-        }
-        let pulls: u128 = arms.iter().map(|arm| u128::from(arm.pulls)).sum();
-        if pulls != u128::from(outcomes) {
-            let reason = format!("its arms have {pulls} outcomes, but `outcomes` is {outcomes}");
-            return Err(broken(reason));
-        }
+    pub(super) fn restore(&mut self, state: &EstimatesState, outcomes: u64) -> Result<(), Error> {
+        (self.estimates).restore(&self.problem, state, Some(outcomes))?;
         self.outcomes = outcomes;
         self.refresh();
         Ok(())

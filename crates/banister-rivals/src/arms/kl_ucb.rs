@@ -9,11 +9,11 @@
 //! binary divergence for bounded rewards and the Gaussian one for sub-Gaussian rewards.
 
 use banister::toolkit::finite;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::divergence::Divergence;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// KL-UCB: plays the arm with the largest KL upper bound on its reward, whatever it costs.
@@ -24,13 +24,13 @@ config! {
     c: f64 = 0.0,
 }
 
-impl KlUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for KlUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         let c = finite("c", self.c)?;
         if c < 0.0 {
             return Err(Error::invalid("c", c, "must be 0 or more"));
         }
-        make(recipe, DELTA, |evidence| {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             Ok(KlUcb {
                 c,
                 divergence: Divergence::new(&evidence.problem.reward),

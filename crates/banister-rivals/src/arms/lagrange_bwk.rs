@@ -17,13 +17,13 @@
 //! p of EXP3.P is that of the weights when an outcome arrives, so late outcomes count as if they had come at once.
 
 use banister::toolkit::{broken, open_unit, positive};
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{Budget, SavedBudget};
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, Registered, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
 
@@ -40,8 +40,8 @@ config! {
     epsilon: Option<f64>,
 }
 
-impl LagrangeBwkConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for LagrangeBwkConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
         let horizon = horizon(self.horizon)?;
         if let Some(exploration) = self.exploration {
@@ -50,7 +50,7 @@ impl LagrangeBwkConfig {
         if let Some(epsilon) = self.epsilon {
             positive("epsilon", epsilon)?;
         }
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             let budget = Budget::new(evidence, horizon);
             if let Some(g) = (evidence.problem.guardrails.iter()).find(|g| !(g.threshold > 0.0)) {
                 let allowed = format!("it needs budgets above 0, and that of `{}` is not", g.name);
@@ -163,7 +163,7 @@ impl Rule for LagrangeBwk {
         self.budget.spend(evidence, costs);
     }
 
-    fn save(&self, _: &Evidence, _: bool) -> Value {
+    fn save(&self) -> Result<Value, Error> {
         to_part(Memory {
             budget: self.budget.save(),
             weights: self.weights.clone(),

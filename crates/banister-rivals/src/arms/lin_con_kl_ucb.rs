@@ -12,14 +12,12 @@
 //! certificate's solver status is `infeasible`.
 
 use banister::solve::Status;
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::divergence::Divergence;
 use super::program::Program;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
-use crate::saved::{part, to_part};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
@@ -28,9 +26,9 @@ config! {
     guarantee(Cumulative),
 }
 
-impl LinConKlUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        make(recipe, DELTA, |evidence| {
+impl ArmConfig for LinConKlUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             Ok(LinConKlUcb {
                 divergences: evidence.signals().map(Divergence::new).collect(),
                 program: Program::new(evidence),
@@ -70,19 +68,7 @@ impl Rule for LinConKlUcb {
         }
     }
 
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        if learned {
-            Value::Null
-        } else {
-            to_part(self.program.basis())
-        }
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        if !memory.is_null() {
-            let basis: Vec<usize> = part("warm start", memory)?;
-            self.program.set_basis(&basis);
-        }
-        Ok(())
+    fn reset(&mut self) {
+        self.program.reset();
     }
 }

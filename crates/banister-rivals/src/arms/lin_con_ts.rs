@@ -11,17 +11,14 @@
 //! arm by arm, the reward first, then the costs. If no policy keeps the thresholds under the costs drawn,
 //! all arms are played alike, and the certificate's solver status is `infeasible`.
 
-use crate::stream::{SavedStream, Stream};
+use crate::stream::Stream;
 use banister::solve::Status;
-use banister::{Agent, Error};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::posterior::Posterior;
 use super::program::Program;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
-use crate::saved::{part, to_part};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// LinConTS: the best policy for rewards and costs drawn from their posteriors.
@@ -29,9 +26,9 @@ config! {
     guarantee(Cumulative),
 }
 
-impl LinConTsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        make(recipe, DELTA, |evidence| {
+impl ArmConfig for LinConTsConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             Ok(LinConTs {
                 posteriors: evidence.signals().map(Posterior::new).collect(),
                 program: Program::new(evidence),
@@ -46,14 +43,6 @@ struct LinConTs {
     posteriors: Vec<Posterior>,
     program: Program,
     stream: Stream,
-}
-
-/// Memory beside the evidence, for snapshots.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Memory {
-    stream: SavedStream,
-    basis: Vec<usize>,
 }
 
 impl Rule for LinConTs {
@@ -77,32 +66,11 @@ impl Rule for LinConTs {
         }
     }
 
-    fn samples(&self) -> bool {
-        true
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.stream)
     }
 
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.stream = Stream::new(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(if learned {
-            Memory {
-                stream: self.stream.save_learned(evidence.outcomes),
-                basis: Vec::new(),
-            }
-        } else {
-            Memory {
-                stream: self.stream.save(),
-                basis: self.program.basis(),
-            }
-        })
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        let memory: Memory = part("memory", memory)?;
-        self.stream = Stream::restore(memory.stream);
-        self.program.set_basis(&memory.basis);
-        Ok(())
+    fn reset(&mut self) {
+        self.program.reset();
     }
 }

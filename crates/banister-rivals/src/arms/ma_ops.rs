@@ -15,10 +15,11 @@
 //! The paper splits δ and forgets all observations between the two phases. Here both use the intervals of all
 //! rivals, which hold in all rounds at once, so nothing is split or forgotten.
 
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::ops::{self, Settings, Update};
-use crate::config::{Recipe, config};
+use super::{ArmConfig, ArmRival};
+use crate::config::{Registered, config};
 
 config! {
     /// MA-OPS: looks for a policy whose margin is at least half of what any can have, and then plays as S-OPS
@@ -45,10 +46,11 @@ config! {
     }
 }
 
-impl MaOpsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        ops::agent(
-            recipe,
+impl ArmConfig for MaOpsConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ops::rival(
+            problem,
+            self.kind(),
             Settings {
                 update: self.update,
                 search: true,

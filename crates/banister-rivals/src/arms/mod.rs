@@ -53,4 +53,5 @@ pub use ucb1::Ucb1Config;
 
 use evidence::Evidence;
 use plan::Plan;
-use rival::{Rule, make};
+pub(crate) use rival::RuleOnArms;
+use rival::{ArmConfig, ArmRival, Rule};

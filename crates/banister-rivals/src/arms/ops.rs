@@ -2,15 +2,14 @@
 
 use banister::solve::{Lp, LpSolver};
 use banister::toolkit::{broken, open_unit, positive};
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::descent::Descent;
 use super::margin::LargestMargin;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, RivalConfig};
+use super::{ArmRival, Evidence, Plan, Rule};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
 
@@ -84,14 +83,14 @@ impl Settings {
 }
 
 /// The agent of S-OPS, or of MA-OPS.
-pub(super) fn agent<C: RivalConfig>(
-    recipe: Recipe<C>,
+pub(super) fn rival(
+    problem: &Problem,
+    kind: &'static str,
     settings: Settings,
-) -> Result<Box<dyn Agent>, Error> {
+) -> Result<ArmRival, Error> {
     open_unit("delta", settings.delta)?;
     settings.check()?;
-    let (kind, delta) = (recipe.config.kind(), settings.delta);
-    make(recipe, delta, |evidence| {
+    ArmRival::new(problem, kind, settings.delta, |evidence| {
         known_safe_costs(kind, &evidence.problem)?;
         Ok(Ops::new(settings, evidence))
     })
@@ -116,14 +115,6 @@ impl Learned {
         self.since = other.since;
         self.weights.clone_from(&other.weights);
     }
-}
-
-/// Memory beside the evidence, for snapshots.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Memory {
-    learned: Learned,
-    basis: Vec<usize>,
 }
 
 pub(super) struct Ops {
@@ -262,19 +253,17 @@ impl Rule for Ops {
         }
     }
 
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        to_part(Memory {
-            learned: self.learned.clone(),
-            basis: if learned {
-                Vec::new()
-            } else {
-                self.solver.basis().to_vec()
-            },
-        })
+    fn reset(&mut self) {
+        self.solver.reset();
+        self.planned = None;
+    }
+
+    fn save(&self) -> Result<Value, Error> {
+        to_part(&self.learned)
     }
 
     fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
-        let Memory { learned, basis } = part("memory", memory)?;
+        let learned: Learned = part("memory", memory)?;
         let arms = evidence.arms();
         let baseline = &learned.baseline;
         let bounds = &evidence.bounds;
@@ -299,7 +288,6 @@ impl Rule for Ops {
             return Err(broken(format!("its weights are {:?}", learned.weights)));
         }
         self.learned = learned;
-        (self.solver).set_basis(&basis, evidence.problem.guardrails.len());
         Ok(())
     }
 }

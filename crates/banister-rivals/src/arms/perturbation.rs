@@ -1,14 +1,10 @@
 //! Coupled perturbations of COLTS: one random number per arm moves its reward up and its costs down together.
 
-use banister::Error;
 use rand_distr::{Distribution, StandardNormal};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Evidence;
 use super::program::Program;
-use crate::saved::{part, to_part};
-use crate::stream::{SavedStream, Stream};
+use crate::stream::Stream;
 
 /// LP(r̃; c̃), r̃ = r̂ + ωβη and c̃ = ĉ − ωβη, with η drawn anew for every program.
 pub(super) struct Perturbation {
@@ -16,15 +12,7 @@ pub(super) struct Perturbation {
     /// R of every signal, the reward first.
     r: Vec<f64>,
     pub program: Program,
-    stream: Stream,
-}
-
-/// Memory beside the evidence, for snapshots.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Memory {
-    stream: SavedStream,
-    basis: Vec<usize>,
+    pub stream: Stream,
 }
 
 impl Perturbation {
@@ -65,30 +53,5 @@ impl Perturbation {
                 };
             }
         }
-    }
-
-    pub fn reseed(&mut self, seed: u64, stream: u64) {
-        self.stream = Stream::new(seed, stream);
-    }
-
-    pub fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(if learned {
-            Memory {
-                stream: self.stream.save_learned(evidence.outcomes),
-                basis: Vec::new(),
-            }
-        } else {
-            Memory {
-                stream: self.stream.save(),
-                basis: self.program.basis(),
-            }
-        })
-    }
-
-    pub fn restore(&mut self, memory: &Value) -> Result<(), Error> {
-        let memory: Memory = part("memory", memory)?;
-        self.stream = Stream::restore(memory.stream);
-        self.program.set_basis(&memory.basis);
-        Ok(())
     }
 }

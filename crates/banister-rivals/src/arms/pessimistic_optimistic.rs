@@ -16,11 +16,11 @@
 //! price late. Before the first outcome of an arm ĉ = 0: optimistic, so every arm is tried.
 
 use banister::toolkit::{broken, finite, open_unit, positive};
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use serde_json::Value;
 
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, Registered, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 
 config! {
@@ -38,8 +38,8 @@ config! {
     tightening: f64 = 6.0,
 }
 
-impl PessimisticOptimisticConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for PessimisticOptimisticConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
         if let Some(margin) = self.margin {
             positive("margin", margin)?;
@@ -52,7 +52,7 @@ impl PessimisticOptimisticConfig {
                 "must be 0 or more",
             ));
         }
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             let m = evidence.problem.guardrails.len();
             let margin = match self.margin {
                 Some(margin) => margin,
@@ -134,7 +134,7 @@ impl Rule for PessimisticOptimistic {
         }
     }
 
-    fn save(&self, _: &Evidence, _: bool) -> Value {
+    fn save(&self) -> Result<Value, Error> {
         to_part(&self.queues)
     }
 

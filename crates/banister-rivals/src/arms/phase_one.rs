@@ -103,14 +103,4 @@ impl PhaseOne {
     pub fn reset(&mut self) {
         self.solver.reset();
     }
-
-    /// The warm start of the next solve.
-    pub fn basis(&self) -> Vec<usize> {
-        self.solver.basis()
-    }
-
-    /// Goes on from there, for a problem with this number of guardrails.
-    pub fn set_basis(&mut self, basis: &[usize], guardrails: usize) {
-        self.solver.set_basis(basis, guardrails);
-    }
 }

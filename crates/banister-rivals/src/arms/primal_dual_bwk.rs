@@ -16,13 +16,13 @@
 //! overflow in long runs, and only ratios matter.
 
 use banister::toolkit::{broken, open_unit, positive};
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{Budget, SavedBudget};
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
 
@@ -37,14 +37,14 @@ config! {
     epsilon: Option<f64>,
 }
 
-impl PrimalDualBwkConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for PrimalDualBwkConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
         let horizon = horizon(self.horizon)?;
         if let Some(epsilon) = self.epsilon {
             positive("epsilon", epsilon)?;
         }
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             let budget = Budget::new(evidence, horizon);
             let smallest = budget.smallest();
             let resources = budget.limits.len() + 1;
@@ -125,7 +125,7 @@ impl Rule for PrimalDualBwk {
         }
     }
 
-    fn save(&self, _: &Evidence, _: bool) -> Value {
+    fn save(&self) -> Result<Value, Error> {
         to_part(Memory {
             budget: self.budget.save(),
             log_prices: self.log_prices.clone(),

@@ -35,13 +35,8 @@ impl Program {
         self.solver.solve(&lp, hint)
     }
 
-    /// The warm start of the next solve.
-    pub fn basis(&self) -> Vec<usize> {
-        self.solver.basis()
-    }
-
-    /// Goes on from there.
-    pub fn set_basis(&mut self, basis: &[usize]) {
-        self.solver.set_basis(basis, self.costs.len());
+    /// Forgets the warm start.
+    pub fn reset(&mut self) {
+        self.solver.reset();
     }
 }

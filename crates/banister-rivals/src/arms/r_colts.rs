@@ -12,12 +12,12 @@
 
 use banister::solve::Status;
 use banister::toolkit::{open_unit, positive};
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
+use crate::stream::Stream;
 
 config! {
     /// R-COLTS: of several draws of rewards and costs, moved by one random number per arm, the one that promises
@@ -31,8 +31,8 @@ config! {
     draws_per_round: Option<u32>,
 }
 
-impl RColtsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for RColtsConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         let delta = open_unit("delta", self.delta)?;
         let omega = positive("omega", self.omega)?;
         let draws = self
@@ -45,7 +45,7 @@ impl RColtsConfig {
                 "must be 1 to 1000",
             ));
         }
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             Ok(RColts {
                 draws,
                 perturbation: Perturbation::new(evidence, omega),
@@ -75,19 +75,11 @@ impl Rule for RColts {
         }
     }
 
-    fn samples(&self) -> bool {
-        true
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.perturbation.stream)
     }
 
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.perturbation.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.perturbation.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.perturbation.restore(memory)
+    fn reset(&mut self) {
+        self.perturbation.program.reset();
     }
 }

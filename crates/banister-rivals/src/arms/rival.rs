@@ -1,14 +1,15 @@
-//! A rule on arms as an agent: estimates, certificates, snapshots and checks are the same for all.
+//! A rule on arms as a learner: estimates, certificates and snapshots are the same for all.
 
-use banister::toolkit::{Answer, Certifier, of_arm};
-use banister::{ActionSet, Agent, ArmEstimate, Decision, Error, Fallback, Guarantee, Outcomes};
+use banister::toolkit::{Answer, EstimatesState, Learner, Next, Shell, of_arm};
+use banister::{ArmEstimate, Error, Fallback, Guarantee, Outcome, Problem};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Evidence, Plan};
-use crate::config::{Recipe, RivalConfig};
-use crate::saved::{self, Saved};
+use crate::config::RivalConfig;
 use crate::setting::no_relative;
 use crate::status;
+use crate::stream::{Stream, StreamState};
 
 /// Decision rule of a rival on arms.
 pub(crate) trait Rule: Send + 'static {
@@ -20,20 +21,17 @@ pub(crate) trait Rule: Send + 'static {
         let _ = (evidence, arm, reward, costs);
     }
 
-    /// See [`Agent::samples`].
-    fn samples(&self) -> bool {
-        false
+    /// Random stream, where it samples to decide.
+    fn stream(&mut self) -> Option<&mut Stream> {
+        None
     }
 
-    /// See [`Agent::reseed`].
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        let _ = (seed, stream);
-    }
+    /// Drops whatever only helps the next plan.
+    fn reset(&mut self) {}
 
-    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        let _ = (evidence, learned);
-        Value::Null
+    /// Memory beside the evidence.
+    fn save(&self) -> Result<Value, Error> {
+        Ok(Value::Null)
     }
 
     /// Takes that up again.
@@ -43,113 +41,92 @@ pub(crate) trait Rule: Send + 'static {
     }
 }
 
-/// A rule with everything around it.
-struct Rival<C, R> {
-    config: C,
-    rule: R,
+/// Parameters of a rival on arms.
+pub(crate) trait ArmConfig: RivalConfig {
+    /// Its rule for a problem; refuses what the rule is not made for.
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error>;
+}
+
+/// A rule and its evidence.
+pub(crate) struct ArmRival {
     evidence: Evidence,
+    rule: Box<dyn Rule>,
+}
+
+impl ArmRival {
+    /// `delta` is for the intervals; `rule` checks the problem and the parameters.
+    pub(super) fn new<R: Rule>(
+        problem: &Problem,
+        kind: &'static str,
+        delta: f64,
+        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+    ) -> Result<Self, Error> {
+        let problem = problem.check()?;
+        no_relative(kind, &problem)?;
+        let evidence = Evidence::new(problem, delta);
+        let rule = Box::new(rule(&evidence)?);
+        Ok(Self { evidence, rule })
+    }
+}
+
+/// Learner of a rule on arms.
+pub struct RuleOnArms<C> {
+    config: C,
+    rival: ArmRival,
+    samples: bool,
     plan: Plan,
     /// π·u of the plan.
     costs: Vec<f64>,
-    certifier: Certifier,
-    decision: Decision,
-    /// Room for the costs of an outcome as they count.
-    counted: Vec<f64>,
 }
 
-/// The agent of a rule, new or where a snapshot left it. `delta` is for its intervals; `rule` checks the
-/// problem and the parameters.
-pub(super) fn make<C: RivalConfig, R: Rule>(
-    recipe: Recipe<C>,
-    delta: f64,
-    rule: impl FnOnce(&Evidence) -> Result<R, Error>,
-) -> Result<Box<dyn Agent>, Error> {
-    let mut evidence = Evidence::new(recipe.problem.check()?, delta);
-    no_relative(recipe.config.kind(), &evidence.problem)?;
-    let mut rule = rule(&evidence)?;
-    if let Some(saved) = recipe.saved {
-        evidence.restore(&saved.evidence, saved.outcomes)?;
-        rule.restore(&evidence, &saved.memory)?;
-    }
-    let certifier = Certifier::new(&evidence.problem);
-    let guardrails = evidence.problem.guardrails.len();
-    Ok(Box::new(Rival {
-        config: recipe.config.clone(),
-        rule,
-        plan: Plan::new(evidence.arms(), guardrails),
-        evidence,
-        costs: vec![0.0; guardrails],
-        counted: Vec::with_capacity(guardrails),
-        decision: certifier.blank(),
-        certifier,
-    }))
+/// All that outcomes have changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleOnArmsState {
+    estimates: EstimatesState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stream: Option<StreamState>,
+    /// Memory of the rule beside them.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    memory: Value,
 }
 
-impl<C: RivalConfig, R: Rule> Rival<C, R> {
-    fn check(&self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        if arm >= self.evidence.arms() {
-            let last = self.evidence.arms() - 1;
-            return Err(Error::NoSuchArm { arm, last });
-        }
-        let problem = &self.evidence.problem;
-        if problem.holds(Some(arm), reward, costs) {
-            Ok(())
-        } else {
-            problem.refuse(Some(arm), reward, costs)
-        }
-    }
+impl<C: ArmConfig> Learner for RuleOnArms<C> {
+    type Config = C;
+    type State = RuleOnArmsState;
+    const FIXED_ARMS: bool = true;
 
-    /// Takes a checked outcome as it counts.
-    fn take(&mut self, arm: usize, reward: f64, costs: &[f64]) {
-        let (reward, costs) =
-            (self.evidence.problem).counted(Some(arm), reward, costs, &mut self.counted);
-        self.rule.learn(&self.evidence, arm, reward, costs);
-        self.evidence.take(arm, reward, costs);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn publish_safe(&mut self, reason: Fallback) {
-        let evidence = &self.evidence;
-        let (safe, bounds) = (evidence.safe(), &evidence.bounds);
-        let cost = |i: usize| bounds.cost_upper[i][safe];
-        let value = bounds.reward_upper[safe];
-        (self.certifier).certify_safe(
-            &evidence.problem,
-            safe,
-            value,
-            cost,
-            reason,
-            &mut self.decision,
-        );
-    }
-
-    fn snapshot(&self, learned: bool) -> String {
-        let evidence = &self.evidence;
-        let saved = Saved {
-            outcomes: evidence.outcomes,
-            evidence: evidence.save(),
-            memory: self.rule.save(evidence, learned),
+    fn new(problem: &Problem, config: &C) -> Result<(Shell, Self), Error> {
+        let mut rival = config.rival(problem)?;
+        let guardrails = rival.evidence.problem.guardrails.len();
+        let own = Self {
+            config: config.clone(),
+            samples: rival.rule.stream().is_some(),
+            plan: Plan::new(rival.evidence.arms(), guardrails),
+            costs: vec![0.0; guardrails],
+            rival,
         };
-        saved::write(
-            &evidence.problem.declared,
-            self.config.kind(),
-            &self.config,
-            saved,
-        )
+        Ok((Shell::unwatched(problem.check()?), own))
     }
-}
 
-impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
-    fn decide(&mut self) -> &Decision {
-        self.rule.plan(&self.evidence, &mut self.plan);
-        let (plan, bounds) = (&self.plan, &self.evidence.bounds);
+    fn config(&self) -> &C {
+        &self.config
+    }
+
+    fn kind(&self) -> &'static str {
+        self.config.kind()
+    }
+
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
+        let ArmRival { evidence, rule } = &mut self.rival;
+        rule.plan(evidence, &mut self.plan);
+        let (plan, bounds) = (&self.plan, &evidence.bounds);
         for (cost, upper) in self.costs.iter_mut().zip(&bounds.cost_upper) {
             *cost = plan.policy.iter().map(|&(arm, p)| p * upper[arm]).sum();
         }
         // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
         let value = plan.expected(&bounds.reward_upper);
-        let (_, most) = self.evidence.best(|arm| bounds.reward_upper[arm]);
+        let (_, most) = evidence.best(|arm| bounds.reward_upper[arm]);
         let upper_bound = plan.bound.min(most).max(value);
         let answer = Answer {
             support: &plan.policy,
@@ -160,91 +137,66 @@ impl<C: RivalConfig, R: Rule> Agent for Rival<C, R> {
             prices: &plan.prices,
             nodes: 0,
         };
-        self.decision.outcomes = self.evidence.outcomes;
         // An agent that promises safety in every round gives a policy that checks, or none.
         let promised = self.config.guarantee() == Guarantee::EveryRound;
         if promised && !answer.is_within(&bounds.thresholds) {
-            self.publish_safe(Fallback::SolverFailed);
-            return &self.decision;
+            return Err(Fallback::SolverFailed);
         }
-        self.decision.policy.clear();
-        self.decision.policy.extend_from_slice(answer.support);
-        self.certifier.certify(&answer, &mut self.decision);
-        self.decision.optimistic_reward = self.decision.solver.upper_bound;
-        &self.decision
-    }
-
-    fn decide_safe(&mut self, reason: Fallback) -> Option<&Decision> {
-        self.decision.outcomes = self.evidence.outcomes;
-        self.publish_safe(reason);
-        Some(&self.decision)
-    }
-
-    fn samples(&self) -> bool {
-        self.rule.samples()
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.rule.reseed(seed, stream);
-    }
-
-    fn check_outcome(
-        &self,
-        action: usize,
-        reward: f64,
-        costs: &[f64],
-        _more: u64,
-    ) -> Result<(), Error> {
-        self.check(action, reward, costs)
-    }
-
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.check(arm, reward, costs)?;
-        self.take(arm, reward, costs);
+        shell.certify(&answer, |_, arm| arm);
+        shell.decision.optimistic_reward = shell.decision.solver.upper_bound;
         Ok(())
     }
 
-    fn observe_batch(&mut self, outcomes: &Outcomes) -> Result<(), Error> {
-        let rows = outcomes.of_arms(self.evidence.problem.guardrails.len())?;
-        for (arm, reward, costs) in rows.clone() {
-            self.check(arm, reward, costs)?;
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
+        let bounds = &self.rival.evidence.bounds;
+        for (cost, row) in shell.safe_costs.iter_mut().zip(&bounds.cost_upper) {
+            *cost = row[bounds.safe];
         }
-        rows.for_each(|(arm, reward, costs)| self.take(arm, reward, costs));
-        Ok(())
+        bounds.reward_upper[bounds.safe]
     }
 
-    fn actions(&self) -> Option<ActionSet> {
-        Some(ActionSet {
-            count: self.evidence.arms(),
-            safe: self.evidence.safe(),
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        let ArmRival { evidence, rule } = &mut self.rival;
+        rule.learn(evidence, outcome.action, outcome.reward, outcome.costs);
+        evidence.observe(outcome.action, outcome.reward, outcome.costs);
+        shell.stale = true;
+        Next::Continue
+    }
+
+    /// Nothing watches it, so that learning never starts again.
+    fn forget(&mut self, _: &mut Shell) {}
+
+    fn is_stale(&self, _: &Shell) -> bool {
+        self.samples
+    }
+
+    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
+        let estimates = &self.rival.evidence.estimates;
+        of_arm(&shell.problem, estimates, (arm, arm), true)
+    }
+
+    fn save(&mut self, shell: &mut Shell) -> Result<RuleOnArmsState, Error> {
+        let ArmRival { evidence, rule } = &mut self.rival;
+        rule.reset();
+        Ok(RuleOnArmsState {
+            estimates: evidence.estimates.state(),
+            stream: rule.stream().map(|stream| stream.save(shell.outcomes)),
+            memory: rule.save()?,
         })
     }
 
-    fn outcomes(&self) -> u64 {
-        self.evidence.outcomes
+    fn restore(&mut self, shell: &mut Shell, state: RuleOnArmsState) -> Result<(), Error> {
+        let ArmRival { evidence, rule } = &mut self.rival;
+        evidence.restore(&state.estimates, shell.outcomes)?;
+        if let (Some(stream), Some(saved)) = (rule.stream(), state.stream) {
+            *stream = Stream::restore(saved, shell.outcomes);
+        }
+        rule.restore(evidence, &state.memory)
     }
 
-    fn names(&self) -> &[String] {
-        &self.evidence.problem.declared.arms
-    }
-
-    fn estimates(&mut self) -> Vec<ArmEstimate> {
-        let arms = 0..self.evidence.arms();
-        arms.filter_map(|arm| self.estimate(arm)).collect()
-    }
-
-    fn estimate(&mut self, arm: usize) -> Option<ArmEstimate> {
-        let Evidence {
-            problem, estimates, ..
-        } = &self.evidence;
-        of_arm(problem, estimates, arm, true)
-    }
-
-    fn save(&self) -> String {
-        self.snapshot(false)
-    }
-
-    fn save_learned(&self) -> String {
-        self.snapshot(true)
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        if let Some(own) = self.rival.rule.stream() {
+            *own = Stream::new(seed, stream);
+        }
     }
 }

@@ -10,13 +10,13 @@
 //! outline, not its constants.
 
 use banister::toolkit::{open_unit, positive};
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, Registered, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
+use crate::stream::Stream;
 
 config! {
     /// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
@@ -28,11 +28,11 @@ config! {
     omega: f64 = 1.0,
 }
 
-impl SColtsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for SColtsConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
         let omega = positive("omega", self.omega)?;
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             Ok(SColts(Perturbation::new(evidence, omega)))
         })
@@ -50,19 +50,11 @@ impl Rule for SColts {
         plan.mix_safe(bounds);
     }
 
-    fn samples(&self) -> bool {
-        true
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.0.stream)
     }
 
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.0.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.0.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.0.restore(memory)
+    fn reset(&mut self) {
+        self.0.program.reset();
     }
 }

@@ -16,10 +16,11 @@
 //! `update = "optimistic"`, q̂ is LP(U; l): our counterpart for rewards with fixed means, not the papers' update.
 //! p is the policy for the outcomes seen so far, so late outcomes count as if they had come at once.
 
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::ops::{self, Settings, Update};
-use crate::config::{Recipe, config};
+use super::{ArmConfig, ArmRival};
+use crate::config::{Registered, config};
 
 config! {
     /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
@@ -46,10 +47,11 @@ config! {
     }
 }
 
-impl SOpsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        ops::agent(
-            recipe,
+impl ArmConfig for SOpsConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ops::rival(
+            problem,
+            self.kind(),
             Settings {
                 update: self.update,
                 search: false,

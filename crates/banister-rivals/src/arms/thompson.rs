@@ -8,14 +8,12 @@
 //! arm by arm. Rewards between 0 and 1 count as fractions of a success rather than by a coin of their own;
 //! sub-Gaussian rewards have the posterior N(mean, R²/n), uniform on the range before the first outcome.
 
-use crate::stream::{SavedStream, Stream};
-use banister::{Agent, Error};
-use serde_json::Value;
+use crate::stream::Stream;
+use banister::{Error, Problem};
 
 use super::posterior::Posterior;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
-use crate::saved::{part, to_part};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// Thompson sampling: plays the arm whose reward, drawn from its posterior, is largest, whatever it costs.
@@ -23,9 +21,9 @@ config! {
     guarantee(Unsafe),
 }
 
-impl ThompsonConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
-        make(recipe, DELTA, |evidence| {
+impl ArmConfig for ThompsonConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             Ok(Thompson {
                 posterior: Posterior::new(&evidence.problem.reward),
                 stream: Stream::new(0, 0),
@@ -52,25 +50,7 @@ impl Rule for Thompson {
         plan.play(best);
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.stream = Stream::new(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        to_part(if learned {
-            self.stream.save_learned(evidence.outcomes)
-        } else {
-            self.stream.save()
-        })
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        let saved: SavedStream = part("stream", memory)?;
-        self.stream = Stream::restore(saved);
-        Ok(())
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.stream)
     }
 }

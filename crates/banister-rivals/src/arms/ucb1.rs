@@ -7,10 +7,10 @@
 //! (2002), UCB1.
 
 use banister::toolkit::positive;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{DELTA, Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{DELTA, Registered, config};
 
 config! {
     /// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
@@ -20,10 +20,10 @@ config! {
     exploration: f64 = 4.0,
 }
 
-impl Ucb1Config {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for Ucb1Config {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         let exploration = positive("exploration", self.exploration)?;
-        make(recipe, DELTA, |evidence| {
+        ArmRival::new(problem, self.kind(), DELTA, |evidence| {
             let r = evidence.problem.reward.r();
             Ok(Ucb1 {
                 width: 2.0 * exploration * r * r,

@@ -13,14 +13,13 @@
 
 use banister::solve::{Lp, Status};
 use banister::toolkit::{finite, open_unit};
-use banister::{Agent, Error};
-use serde::{Deserialize, Serialize};
+use banister::{Error, Problem};
 use serde_json::Value;
 
-use super::budget::{Budget, SavedBudget};
+use super::budget::Budget;
 use super::phase_one::PhaseOne;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, config};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
 
@@ -36,8 +35,8 @@ config! {
     epsilon: Option<f64>,
 }
 
-impl UcbBwkConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl ArmConfig for UcbBwkConfig {
+    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
         open_unit("delta", self.delta)?;
         let horizon = horizon(self.horizon)?;
         if let Some(epsilon) = self.epsilon
@@ -49,7 +48,7 @@ impl UcbBwkConfig {
                 "must be 0 or more and below 1",
             ));
         }
-        make(recipe, self.delta, |evidence| {
+        ArmRival::new(problem, self.kind(), self.delta, |evidence| {
             let budget = Budget::new(evidence, horizon);
             let epsilon = self.epsilon.unwrap_or_else(|| {
                 let arms = evidence.arms() as f64;
@@ -71,14 +70,6 @@ struct UcbBwk {
     thresholds: Vec<f64>,
     budget: Budget,
     solver: PhaseOne,
-}
-
-/// Memory beside the evidence, for snapshots.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Memory {
-    budget: SavedBudget,
-    basis: Vec<usize>,
 }
 
 impl Rule for UcbBwk {
@@ -104,20 +95,15 @@ impl Rule for UcbBwk {
         self.budget.spend(evidence, costs);
     }
 
-    fn save(&self, _: &Evidence, learned: bool) -> Value {
-        to_part(Memory {
-            budget: self.budget.save(),
-            basis: if learned {
-                Vec::new()
-            } else {
-                self.solver.basis()
-            },
-        })
+    fn reset(&mut self) {
+        self.solver.reset();
+    }
+
+    fn save(&self) -> Result<Value, Error> {
+        to_part(self.budget.save())
     }
 
     fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        let memory: Memory = part("memory", memory)?;
-        self.solver.set_basis(&memory.basis, self.thresholds.len());
-        self.budget.restore(memory.budget)
+        self.budget.restore(part("memory", memory)?)
     }
 }

@@ -16,11 +16,11 @@
 
 use banister::toolkit::linear::Confidence;
 use banister::toolkit::positive;
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Play, Rule, Sample, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Play, Rule, Sample, Scaling};
+use crate::config::{Registered, config};
+use crate::stream::Stream;
 
 /// Most draws per unit of ln(1/δ_t), so that a typing error does not keep a round busy for ever.
 const MOST_DRAWS: f64 = 1e4;
@@ -54,11 +54,11 @@ config! {
     }
 }
 
-impl LinSColtsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for LinSColtsConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let omega = positive("omega", self.omega)?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             Ok(LinSColts(Coupled {
                 scaling: Scaling::new(self.kind(), evidence)?,
                 confidence: parameters.confidence(evidence),
@@ -69,8 +69,8 @@ impl LinSColtsConfig {
     }
 }
 
-impl LinRColtsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for LinRColtsConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let omega = positive("omega", self.omega)?;
         let draws = positive("draws", self.draws)?;
         if draws > MOST_DRAWS {
@@ -78,7 +78,7 @@ impl LinRColtsConfig {
             return Err(Error::invalid("draws", draws, allowed));
         }
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             Ok(LinRColts {
                 coupled: Coupled {
                     scaling: Scaling::new(self.kind(), evidence)?,
@@ -134,20 +134,8 @@ impl Rule for LinSColts {
         plan
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.0.sample.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.0.sample.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.0.sample.restore(memory)
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.0.sample.stream)
     }
 }
 
@@ -176,19 +164,7 @@ impl Rule for LinRColts {
         best
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.coupled.sample.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.coupled.sample.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.coupled.sample.restore(memory)
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.coupled.sample.stream)
     }
 }

@@ -10,13 +10,13 @@
 
 use banister::toolkit::broken;
 use banister::toolkit::linear::Confidence;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lin_ucb::optimistic;
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule};
+use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
 
@@ -28,10 +28,10 @@ config! {
     regression,
 }
 
-impl ConservativeLinUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for ConservativeLinUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let parameters = self.parameters();
-        make(recipe, parameters, None, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, None, |evidence| {
             known_safe_costs(self.kind(), &evidence.problem)?;
             let budgets = std::iter::zip(&evidence.problem.guardrails, &evidence.signals[1..]);
             Ok(ConservativeLinUcb {
@@ -127,7 +127,7 @@ impl Rule for ConservativeLinUcb {
         }
     }
 
-    fn save(&self, _: &Evidence, _: bool) -> Value {
+    fn save(&self) -> Result<Value, Error> {
         to_part(&self.played)
     }
 

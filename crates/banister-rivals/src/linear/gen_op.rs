@@ -9,11 +9,11 @@
 //! general optimistic-pessimistic algorithm that its experiments compare with.
 
 use banister::toolkit::linear::Confidence;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::scaling::{Reach, part};
-use super::{Evidence, Plan, Rule, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
+use crate::config::{Registered, config};
 
 config! {
     /// GenOP: plays the part s of x with the largest s(⟨x, θ̂⟩ + (1 + 2S/b)β‖x‖), where s is the largest part
@@ -25,11 +25,11 @@ config! {
     play,
 }
 
-impl GenOpConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for GenOpConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let max_scale = part("max_scale", self.max_scale)?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             let scaling = Scaling::new(self.kind(), evidence)?;
             Ok(GenOp {
                 confidence: parameters.confidence(evidence),

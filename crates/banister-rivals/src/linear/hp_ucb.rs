@@ -15,12 +15,12 @@
 
 use banister::toolkit::linear::LinearKeys;
 use banister::toolkit::{broken, positive};
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use serde_json::Value;
 
 use super::scaling::length;
-use super::{Evidence, Plan, Rule, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
+use crate::config::{Registered, config};
 use crate::parameters::Parameters;
 use crate::saved;
 
@@ -47,8 +47,8 @@ config! {
     }
 }
 
-impl HpUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for HpUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let tail = positive("tail", self.tail)?;
         if tail > 1.0 {
             return Err(Error::invalid(
@@ -64,7 +64,7 @@ impl HpUcbConfig {
             parameter_norm: self.parameter_norm,
             norm: None,
         };
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             Ok(HpUcb {
                 scaling: Scaling::new(self.kind(), evidence)?,
                 quantile: (-2.0 * libm::log(tail)).max(0.0).sqrt(),
@@ -131,7 +131,7 @@ impl Rule for HpUcb {
         self.played += u64::from(!is_safe);
     }
 
-    fn save(&self, _: &Evidence, _: bool) -> Value {
+    fn save(&self) -> Result<Value, Error> {
         saved::to_part(self.played)
     }
 

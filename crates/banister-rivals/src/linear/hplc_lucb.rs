@@ -11,11 +11,11 @@
 
 use banister::toolkit::linear::Confidence;
 use banister::toolkit::positive;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::scaling::Reach;
-use super::{Evidence, Plan, Rule, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
+use crate::config::{Registered, config};
 use crate::parameters::{Parameters, StageRadius};
 
 config! {
@@ -26,11 +26,11 @@ config! {
     play,
 }
 
-impl HplcLucbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for HplcLucbConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let formula = Formula::new(self.radius, self.noise_factor, self.log_every)?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             let scaling = Scaling::new(self.kind(), evidence)?;
             Ok(HplcLucb(Width::new(formula, parameters, scaling, evidence)))
         })

@@ -9,11 +9,11 @@
 
 use banister::toolkit::linear::Confidence;
 use banister::toolkit::positive;
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Rule, Sample, make};
-use crate::config::{Recipe, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Sample};
+use crate::config::{Registered, config};
+use crate::stream::Stream;
 
 config! {
     /// Linear Thompson sampling: plays the best action for θ̃ ~ N(θ̂, v²Σ⁻¹), whatever it costs.
@@ -25,13 +25,13 @@ config! {
     v: Option<f64>,
 }
 
-impl LinTsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for LinTsConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         if let Some(v) = self.v {
             positive("v", v)?;
         }
         let parameters = self.parameters();
-        make(recipe, parameters, None, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, None, |evidence| {
             Ok(LinTs {
                 confidence: parameters.confidence(evidence),
                 v: self.v,
@@ -64,19 +64,7 @@ impl Rule for LinTs {
         plan
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.sample.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.sample.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.sample.restore(memory)
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.sample.stream)
     }
 }

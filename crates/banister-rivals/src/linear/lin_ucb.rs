@@ -8,10 +8,10 @@
 //! (2011), the OFUL algorithm, on finitely many actions.
 
 use banister::toolkit::linear::Confidence;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
-use super::{Evidence, Plan, Rule, make};
-use crate::config::{Recipe, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule};
+use crate::config::{Registered, config};
 
 config! {
     /// LinUCB: plays the action with the largest ⟨x, θ̂⟩ + β‖x‖ in Σ⁻¹, whatever it costs.
@@ -20,10 +20,10 @@ config! {
     regression,
 }
 
-impl LinUcbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for LinUcbConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let parameters = self.parameters();
-        make(recipe, parameters, None, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, None, |evidence| {
             Ok(LinUcb {
                 confidence: parameters.confidence(evidence),
             })

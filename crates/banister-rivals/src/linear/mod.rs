@@ -8,7 +8,6 @@
 //! Agents that are safe per action have x_0 = 0 and play an action at a part of its length,
 //! [`banister::Decision::scale`]; see [`Play`] for callers that can only play whole actions.
 
-mod agent;
 mod colts;
 mod conservative_lin_ucb;
 mod gen_op;
@@ -39,6 +38,7 @@ pub use safe_lts::SafeLtsConfig;
 pub use safe_lucb::SafeLucbConfig;
 
 use plan::Plan;
-use rival::{Rule, make};
+pub(crate) use rival::RuleOnFeatures;
+use rival::{LinearConfig, LinearRival, Rule};
 use sampled::Sample;
 use scaling::Scaling;

@@ -1,20 +1,23 @@
-//! A rule on feature vectors as an agent: regression, certificates, snapshots and checks are the same for
-//! all.
+//! A rule on feature vectors as a learner: regression, certificates and snapshots are the same for all.
+
+use std::sync::Arc;
 
 use banister::interval::Interval;
 use banister::solve::dense;
 use banister::toolkit::linear::{
-    Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
+    EvidenceState, Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
-use banister::toolkit::{Certifier, broken, of_intervals};
-use banister::{Agent, ArmEstimate, Decision, Error, Fallback, Guarantee};
+use banister::toolkit::{Answer, Learner, Next, Shell, broken, of_intervals};
+use banister::{ArmEstimate, ArmRanges, Error, Fallback, Guarantee, Outcome, Problem, Round};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Evidence, Plan, Play};
-use crate::config::{Recipe, RivalConfig};
+use crate::config::RivalConfig;
 use crate::parameters::Parameters;
-use crate::saved::{self, Saved, part, to_part};
 use crate::setting::no_relative;
+use crate::status;
+use crate::stream::{Stream, StreamState};
 
 /// Decision rule of a linear rival.
 pub(super) trait Rule: Send + 'static {
@@ -40,20 +43,14 @@ pub(super) trait Rule: Send + 'static {
         false
     }
 
-    /// See [`Agent::samples`].
-    fn samples(&self) -> bool {
-        false
+    /// Random stream, where it samples to decide.
+    fn stream(&mut self) -> Option<&mut Stream> {
+        None
     }
 
-    /// See [`Agent::reseed`].
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        let _ = (seed, stream);
-    }
-
-    /// Memory beside the evidence. `learned`: only the part that follows from the outcomes.
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        let _ = (evidence, learned);
-        Value::Null
+    /// Memory beside the evidence.
+    fn save(&self) -> Result<Value, Error> {
+        Ok(Value::Null)
     }
 
     /// Takes that up again.
@@ -62,169 +59,312 @@ pub(super) trait Rule: Send + 'static {
         if memory.is_null() {
             Ok(())
         } else {
-            Err(broken(
-                "its rule remembers nothing, and `memory` says it does",
-            ))
+            let reason = "its rule remembers nothing, and `memory` says it does";
+            Err(broken(reason))
         }
     }
 }
 
-/// A rule with everything around it.
-pub(super) struct Rival<C, R> {
-    config: C,
-    pub(super) rule: R,
-    pub(super) evidence: Evidence,
+/// Parameters of a rival on feature vectors.
+pub(crate) trait LinearConfig: RivalConfig {
+    /// Its rule for a problem; refuses what the rule is not made for.
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error>;
+}
+
+/// A rule and its evidence.
+pub(crate) struct LinearRival {
+    shell: Shell,
+    evidence: Evidence,
+    rule: Box<dyn Rule>,
     play: Play,
+}
+
+impl LinearRival {
+    /// `rule` checks the problem, and the parameters of its own.
+    pub(super) fn new<R: Rule>(
+        problem: &Problem,
+        kind: &'static str,
+        parameters: Parameters,
+        play: Option<Play>,
+        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+    ) -> Result<Self, Error> {
+        parameters.check()?;
+        let problem = with_zero_costs(problem)?.check()?;
+        no_relative(kind, &problem)?;
+        check_parameter_norm(parameters.parameter_norm, &problem)?;
+        let setup = Setup {
+            ridge: Ridge::Single(parameters.lambda),
+            limit: Limit {
+                norm: parameters.norm.unwrap_or(f64::INFINITY),
+                clip: false,
+                advice: "declare a larger one",
+            },
+            projected: false,
+            tables: Tables::Followed,
+        };
+        let shell = Shell::unwatched(problem);
+        let evidence = Evidence::new(Arc::clone(&shell.problem), setup)?;
+        Ok(Self {
+            rule: Box::new(rule(&evidence)?),
+            shell,
+            evidence,
+            play: play.unwrap_or_default(),
+        })
+    }
+}
+
+/// Learner of a rule on feature vectors.
+pub struct RuleOnFeatures<C> {
+    config: C,
+    rival: Parts,
+    samples: bool,
     /// True if only decisions that check may leave it.
-    pub(super) promised: bool,
+    promised: bool,
     /// Thresholds in prediction units.
     thresholds: Vec<f64>,
     /// Pessimistic costs of what is played, in standard units.
-    pub(super) costs: Vec<f64>,
-    pub(super) prices: Vec<f64>,
-    pub(super) support: Vec<(usize, f64)>,
-    pub(super) certifier: Certifier,
-    pub(super) decision: Decision,
-    /// Room for the costs of an outcome as they count.
-    counted: Vec<f64>,
+    costs: Vec<f64>,
+    prices: Vec<f64>,
+    support: Vec<(usize, f64)>,
     /// Room for features and costs per unit of length.
     unit: (Vec<f64>, Vec<f64>),
 }
 
-/// The agent of a rule, new or where a snapshot left it. `rule` checks the problem, and what the parameters of its
-/// own are.
-pub(super) fn make<C: RivalConfig, R: Rule>(
-    recipe: Recipe<C>,
-    parameters: Parameters,
-    play: Option<Play>,
-    rule: impl FnOnce(&Evidence) -> Result<R, Error>,
-) -> Result<Box<dyn Agent>, Error> {
-    parameters.check()?;
-    let problem = with_zero_costs(recipe.problem)?.check()?;
-    no_relative(recipe.config.kind(), &problem)?;
-    check_parameter_norm(parameters.parameter_norm, &problem)?;
-    let setup = Setup {
-        ridge: Ridge::Single(parameters.lambda),
-        limit: Limit {
-            norm: parameters.norm.unwrap_or(f64::INFINITY),
-            clip: false,
-            advice: "declare a larger one",
-        },
-        projected: false,
-        tables: Tables::Followed,
-    };
-    let mut evidence = Evidence::new(problem, setup)?;
-    let mut rule = rule(&evidence)?;
-    if let Some(saved) = recipe.saved {
-        let own = part("evidence", &saved.evidence)?;
-        evidence.restore(own, saved.outcomes)?;
-        rule.restore(&evidence, &saved.memory)?;
-    }
-    let problem = &evidence.problem;
-    let certifier = Certifier::new(problem);
-    let guardrails = problem.guardrails.len();
-    let signals = std::iter::zip(&problem.guardrails, &evidence.signals[1..]);
-    Ok(Box::new(Rival {
-        promised: matches!(
-            recipe.config.guarantee(),
-            Guarantee::EveryRound | Guarantee::PerAction
-        ),
-        config: recipe.config.clone(),
-        rule,
-        play: play.unwrap_or_default(),
-        thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
-        costs: vec![0.0; guardrails],
-        counted: Vec::with_capacity(guardrails),
-        unit: (
-            Vec::with_capacity(evidence.dimension()),
-            Vec::with_capacity(guardrails),
-        ),
-        prices: vec![0.0; guardrails],
-        support: Vec::with_capacity(2),
-        decision: certifier.blank(),
-        certifier,
-        evidence,
-    }))
+/// All that outcomes have changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleOnFeaturesState {
+    evidence: EvidenceState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stream: Option<StreamState>,
+    /// Memory of the rule beside it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    memory: Value,
 }
 
-impl<C: RivalConfig, R: Rule> Rival<C, R> {
-    pub(super) fn check(&self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.evidence.check_action(action)?;
-        self.evidence.problem.refuse(None, reward, costs)
+impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
+    type Config = C;
+    type State = RuleOnFeaturesState;
+
+    fn new(problem: &Problem, config: &C) -> Result<(Shell, Self), Error> {
+        let LinearRival {
+            shell,
+            evidence,
+            mut rule,
+            play,
+        } = config.rival(problem)?;
+        let guardrails = shell.problem.guardrails.len();
+        let signals = std::iter::zip(&shell.problem.guardrails, &evidence.signals[1..]);
+        let own = Self {
+            promised: matches!(
+                config.guarantee(),
+                Guarantee::EveryRound | Guarantee::PerAction
+            ),
+            config: config.clone(),
+            samples: rule.stream().is_some(),
+            thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
+            costs: vec![0.0; guardrails],
+            prices: vec![0.0; guardrails],
+            support: Vec::with_capacity(2),
+            unit: (
+                Vec::with_capacity(evidence.dimension()),
+                Vec::with_capacity(guardrails),
+            ),
+            rival: Parts {
+                evidence,
+                rule,
+                play,
+            },
+        };
+        Ok((shell, own))
     }
 
-    pub(super) fn check_at(
+    fn config(&self) -> &C {
+        &self.config
+    }
+
+    fn kind(&self) -> &'static str {
+        self.config.kind()
+    }
+
+    fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {
+        shell.stale |= self.rival.evidence.enter(shell, round)?;
+        Ok(())
+    }
+
+    fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
+        self.rival.evidence.update_actions();
+        if !self.rival.evidence.is_reliable() {
+            return Err(Fallback::IllConditioned);
+        }
+        let plan = self.rival.rule.plan(&self.rival.evidence);
+        let within = self.write_costs(&plan);
+        // An agent that promises safety per action plays one that checks, or the safe one.
+        if self.promised && !within {
+            return Err(Fallback::SolverFailed);
+        }
+        self.write_policy(shell, &plan);
+        // Upper bounds on the reward of this policy and of any feasible one are all that it proves.
+        let evidence = &self.rival.evidence;
+        let offset = evidence.signals[0].offset;
+        let value = plan.scale * self.upper(plan.action, 0);
+        let actions = 0..evidence.actions.count;
+        let upper_bound = (actions.map(|action| self.upper(action, 0))).fold(value, f64::max);
+        let answer = Answer {
+            support: &self.support,
+            status: status(false, upper_bound - value),
+            value: value + offset,
+            upper_bound: upper_bound + offset,
+            costs: &self.costs,
+            prices: &self.prices,
+            nodes: 0,
+        };
+        shell.certify(&answer, |arms, column| evidence.number(arms, column));
+        shell.decision.optimistic_reward = shell.decision.solver.upper_bound;
+        Ok(())
+    }
+
+    /// Its interval vouches for the reward, its declared costs for the rest.
+    fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
+        self.rival.evidence.update_actions();
+        let evidence = &self.rival.evidence;
+        let safe = evidence.actions.safe;
+        for (i, cost) in shell.safe_costs.iter_mut().enumerate() {
+            let known = evidence.problem.guardrails[i].safe_cost;
+            let upper = self.ends(safe, i + 1).1 + evidence.signals[i + 1].offset;
+            *cost = known.unwrap_or(upper.min(1.0));
+        }
+        upper_end(self.ends(safe, 0).1 + evidence.signals[0].offset)
+    }
+
+    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
+        self.rival.evidence.check_outcome(shell, outcome)
+    }
+
+    fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        let Parts { evidence, rule, .. } = &mut self.rival;
+        let is_safe = if rule.per_length() {
+            let (features, costs) = &mut self.unit;
+            evidence.write_features(outcome, features);
+            let length = dense::dot(features, features).sqrt();
+            let share = if length > 0.0 { 1.0 / length } else { 1.0 };
+            features.iter_mut().for_each(|x| *x *= share);
+            costs.clear();
+            costs.extend(outcome.costs.iter().map(|cost| cost * share));
+            evidence.observe_features(features, outcome.reward * share, costs)
+        } else {
+            evidence.observe(&shell.arms, outcome)
+        };
+        rule.learn(evidence, is_safe);
+        shell.stale = true;
+        Next::Continue
+    }
+
+    /// Nothing watches it, so that learning never starts again.
+    fn forget(&mut self, _: &mut Shell) {}
+
+    fn is_stale(&self, _: &Shell) -> bool {
+        self.samples
+    }
+
+    fn check_arm(
         &self,
-        features: &[f64],
-        reward: f64,
-        costs: &[f64],
+        _: &Shell,
+        name: &str,
+        features: Option<&[f64]>,
+        ranges: &ArmRanges,
     ) -> Result<(), Error> {
-        self.evidence.check_features(features)?;
-        self.evidence.problem.refuse(None, reward, costs)
+        ranges.refuse()?;
+        self.rival.evidence.check_arm(name, features)
     }
 
-    pub(super) fn take(&mut self, action: usize, reward: f64, costs: &[f64]) {
-        if self.rule.per_length() {
-            self.unit.0.clear();
-            (self.unit.0).extend_from_slice(self.evidence.actions.features(action));
-            return self.take_per_length(reward, costs);
+    fn add_arm(&mut self, shell: &mut Shell) {
+        if let Some(x) = shell
+            .arms
+            .list()
+            .last()
+            .and_then(|arm| arm.features.as_ref())
+        {
+            self.rival.evidence.add_arm(x);
         }
-        let (reward, costs) =
-            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
-        let is_safe = self.evidence.take(action, reward, costs);
-        self.rule.learn(&self.evidence, is_safe);
     }
 
-    pub(super) fn take_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) {
-        if self.rule.per_length() {
-            self.unit.0.clear();
-            self.unit.0.extend_from_slice(features);
-            return self.take_per_length(reward, costs);
+    fn arms_changed(&mut self, _: &mut Shell) {
+        self.rival.evidence.arms_changed();
+    }
+
+    fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate {
+        self.rival.evidence.update_actions();
+        match self.rival.evidence.column(&shell.arms, action) {
+            Some(column) => self.estimate_of(column),
+            None => {
+                let unknown = vec![Interval::UNKNOWN; self.costs.len() + 1];
+                ArmEstimate {
+                    offered: false,
+                    ..of_intervals(&shell.problem, &unknown)
+                }
+            }
         }
-        let (reward, costs) =
-            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
-        let is_safe = self.evidence.take_at(features, reward, costs);
-        self.rule.learn(&self.evidence, is_safe);
     }
 
-    /// Takes an outcome of the features in `unit`, both divided by their length.
-    fn take_per_length(&mut self, reward: f64, costs: &[f64]) {
-        let (features, unit_costs) = &mut self.unit;
-        let length = dense::dot(features, features).sqrt();
-        let share = if length > 0.0 { 1.0 / length } else { 1.0 };
-        features.iter_mut().for_each(|x| *x *= share);
-        let (reward, costs) =
-            (self.evidence.problem).counted(None, reward, costs, &mut self.counted);
-        unit_costs.clear();
-        unit_costs.extend(costs.iter().map(|cost| cost * share));
-        let is_safe = (self.evidence).take_at(features, reward * share, unit_costs);
-        self.rule.learn(&self.evidence, is_safe);
+    fn save(&mut self, shell: &mut Shell) -> Result<RuleOnFeaturesState, Error> {
+        let Parts { evidence, rule, .. } = &mut self.rival;
+        Ok(RuleOnFeaturesState {
+            evidence: evidence.save(),
+            stream: rule.stream().map(|stream| stream.save(shell.outcomes)),
+            memory: rule.save()?,
+        })
     }
 
+    fn restore(&mut self, shell: &mut Shell, state: RuleOnFeaturesState) -> Result<(), Error> {
+        let Parts { evidence, rule, .. } = &mut self.rival;
+        evidence.restore(state.evidence)?;
+        if let (Some(stream), Some(saved)) = (rule.stream(), state.stream) {
+            *stream = Stream::restore(saved, shell.outcomes);
+        }
+        rule.restore(evidence, &state.memory)
+    }
+
+    fn reseed(&mut self, seed: u64, stream: u64) {
+        if let Some(own) = self.rival.rule.stream() {
+            *own = Stream::new(seed, stream);
+        }
+    }
+}
+
+/// A rule and its evidence, without the shell that the agent has taken.
+struct Parts {
+    evidence: Evidence,
+    rule: Box<dyn Rule>,
+    play: Play,
+}
+
+impl<C: LinearConfig> RuleOnFeatures<C> {
     /// The ends of a signal's interval for an action on offer, in prediction units.
     fn ends(&self, action: usize, signal: usize) -> (f64, f64) {
-        let columns = &self.evidence.actions.columns;
+        let columns = &self.rival.evidence.actions.columns;
         let mean = columns.means[signal][action];
-        let reach = self.rule.radius(&self.evidence, signal) * columns.squares[1][action].sqrt();
+        let reach = self.rival.rule.radius(&self.rival.evidence, signal)
+            * columns.squares[1][action].sqrt();
         (mean - reach, mean + reach)
     }
 
     /// The upper end, which the range of the signal bounds too.
-    pub(super) fn upper(&self, action: usize, signal: usize) -> f64 {
-        let most = 1.0 - self.evidence.signals[signal].offset;
+    fn upper(&self, action: usize, signal: usize) -> f64 {
+        let most = 1.0 - self.rival.evidence.signals[signal].offset;
         self.ends(action, signal).1.min(most)
     }
 
     /// Writes what a plan costs at most; whether that keeps every threshold.
-    pub(super) fn write_costs(&mut self, plan: &Plan) -> bool {
+    fn write_costs(&mut self, plan: &Plan) -> bool {
         let mut within = true;
         for i in 0..self.costs.len() {
-            let guardrail = &self.evidence.problem.guardrails[i];
+            let guardrail = &self.rival.evidence.problem.guardrails[i];
             let known = guardrail.safe_cost;
             self.costs[i] = match known {
-                Some(known) if plan.action == self.evidence.actions.safe => known,
+                Some(known) if plan.action == self.rival.evidence.actions.safe => known,
                 _ => {
-                    let cap = self.rule.cost_cap(&self.evidence, plan.action);
+                    let cap = self.rival.rule.cost_cap(&self.rival.evidence, plan.action);
                     let cost = plan.scale * self.upper(plan.action, i + 1).min(cap);
                     let slack = self.thresholds[i] - cost;
                     // Written so that NaN fails. By way of the slack, so that no rounding turns it
@@ -237,26 +377,9 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         within
     }
 
-    /// Its interval vouches for the reward, its declared costs for the rest.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn publish_safe(&mut self, reason: Fallback) {
-        let safe = self.evidence.actions.safe;
-        let value = upper_end(self.ends(safe, 0).1 + self.evidence.signals[0].offset);
-        for i in 0..self.costs.len() {
-            let known = self.evidence.problem.guardrails[i].safe_cost;
-            let upper = self.ends(safe, i + 1).1 + self.evidence.signals[i + 1].offset;
-            self.costs[i] = known.unwrap_or(upper.min(1.0));
-        }
-        let cost = |i: usize| self.costs[i];
-        let (problem, decision) = (&self.evidence.problem, &mut self.decision);
-        (self.certifier).certify_safe(problem, safe, value, cost, reason, decision);
-        decision.scale = 1.0;
-    }
-
     /// The policy of a plan: an action alone, or a mixture with the safe one by increasing number.
-    pub(super) fn write_policy(&mut self, plan: &Plan) {
-        let safe = self.evidence.actions.safe;
+    fn write_policy(&mut self, shell: &mut Shell, plan: &Plan) {
+        let safe = self.rival.evidence.actions.safe;
         // So little that it rounds to nothing is the safe action.
         let (action, scale) = if plan.action != safe && plan.scale > 0.0 {
             (plan.action, plan.scale)
@@ -264,12 +387,12 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
             (safe, 1.0)
         };
         self.support.clear();
-        self.decision.scale = 1.0;
-        match self.play {
+        shell.decision.scale = 1.0;
+        match self.rival.play {
             _ if scale >= 1.0 => self.support.push((action, 1.0)),
             Play::Scaled => {
                 self.support.push((action, 1.0));
-                self.decision.scale = scale;
+                shell.decision.scale = scale;
             }
             Play::Mixed => {
                 let mut both = [(action, scale), (safe, 1.0 - scale)];
@@ -279,37 +402,20 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
         }
     }
 
-    pub(super) fn snapshot(&self, learned: bool) -> String {
-        let evidence = &self.evidence;
-        let saved = Saved {
-            outcomes: evidence.outcomes,
-            evidence: to_part(if learned {
-                evidence.save_learned()
-            } else {
-                evidence.save()
-            }),
-            memory: self.rule.save(evidence, learned),
-        };
-        saved::write(
-            &evidence.problem.declared,
-            self.config.kind(),
-            &self.config,
-            saved,
-        )
-    }
-
-    pub(super) fn estimate_of(&self, action: usize) -> ArmEstimate {
+    fn estimate_of(&self, action: usize) -> ArmEstimate {
         let interval = |signal: usize| {
-            let offset = self.evidence.signals[signal].offset;
+            let offset = self.rival.evidence.signals[signal].offset;
             let (lower, upper) = self.ends(action, signal);
             Interval {
                 lower: lower + offset,
                 upper: upper + offset,
             }
         };
-        let mut intervals: Vec<Interval> = (0..self.evidence.signals.len()).map(interval).collect();
-        if action == self.evidence.actions.safe {
-            let guardrails = &self.evidence.problem.guardrails;
+        let mut intervals: Vec<Interval> = (0..self.rival.evidence.signals.len())
+            .map(interval)
+            .collect();
+        if action == self.rival.evidence.actions.safe {
+            let guardrails = &self.rival.evidence.problem.guardrails;
             for (own, guardrail) in intervals[1..].iter_mut().zip(guardrails) {
                 // The declared cost is in force, whatever was observed.
                 if let Some(known) = guardrail.safe_cost {
@@ -317,15 +423,6 @@ impl<C: RivalConfig, R: Rule> Rival<C, R> {
                 }
             }
         }
-        of_intervals(&self.evidence.problem, &intervals)
-    }
-
-    pub(super) fn offer_named(
-        &mut self,
-        (actions, names): (Vec<f64>, Vec<String>),
-    ) -> Result<(), Error> {
-        self.evidence.offer(&actions)?;
-        self.evidence.names = names;
-        Ok(())
+        of_intervals(&self.rival.evidence.problem, &intervals)
     }
 }

@@ -9,11 +9,11 @@
 //! ROFUL.
 
 use banister::toolkit::linear::Confidence;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 
 use super::scaling::{length, part};
-use super::{Evidence, Plan, Rule, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
+use crate::config::{Registered, config};
 
 config! {
     /// ROFUL: takes the part of x with the largest optimistic reward among those that may keep the guardrail,
@@ -25,11 +25,11 @@ config! {
     play,
 }
 
-impl RofulConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for RofulConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let max_scale = part("max_scale", self.max_scale)?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             Ok(Roful {
                 scaling: Scaling::new(self.kind(), evidence)?,
                 confidence: parameters.confidence(evidence),

@@ -9,12 +9,12 @@
 //! **Reference.** Moradipari, Amani, Alizadeh and Thrampoulidis, "Safe Linear Thompson Sampling with Side
 //! Information" (2019), with the radii of HPLC-LUCB, as in the runs that the two are compared in.
 
-use banister::{Agent, Error};
-use serde_json::Value;
+use banister::{Error, Problem};
 
 use super::hplc_lucb::{Formula, Width};
-use super::{Evidence, Plan, Rule, Sample, Scaling, make};
-use crate::config::{Recipe, Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Sample, Scaling};
+use crate::config::{Registered, config};
+use crate::stream::Stream;
 
 config! {
     /// Safe-LTS: plays the part s of x with the largest s⟨x, θ̃⟩ for θ̃ ~ N(θ̂, d·radius²·Σ⁻¹), where s is the
@@ -24,11 +24,11 @@ config! {
     play,
 }
 
-impl SafeLtsConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for SafeLtsConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let formula = Formula::new(self.radius, self.noise_factor, self.log_every)?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             let scaling = Scaling::new(self.kind(), evidence)?;
             Ok(SafeLts {
                 width: Width::new(formula, parameters, scaling, evidence),
@@ -70,19 +70,7 @@ impl Rule for SafeLts {
         plan
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.sample.reseed(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        self.sample.save(evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.sample.restore(memory)
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.sample.stream)
     }
 }

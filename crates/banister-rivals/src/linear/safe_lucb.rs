@@ -13,15 +13,12 @@
 
 use crate::stream::Stream;
 use banister::toolkit::linear::Confidence;
-use banister::{Agent, Error};
+use banister::{Error, Problem};
 use rand::Rng as _;
-use serde_json::Value;
 
-use super::sampled::save_stream;
 use super::scaling::{Reach, length};
-use super::{Evidence, Plan, Rule, Scaling, make};
-use crate::config::{Recipe, Registered, config};
-use crate::saved::part;
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
+use crate::config::{Registered, config};
 
 config! {
     /// Safe-LUCB: at first random actions, so short that no parameter makes them unsafe; then the part s of x
@@ -42,11 +39,11 @@ config! {
     }
 }
 
-impl SafeLucbConfig {
-    fn agent(&self, recipe: Recipe<Self>) -> Result<Box<dyn Agent>, Error> {
+impl LinearConfig for SafeLucbConfig {
+    fn rival(&self, problem: &Problem) -> Result<LinearRival, Error> {
         let exploration = self.outcomes_to_explore()?;
         let parameters = self.parameters();
-        make(recipe, parameters, self.play, |evidence| {
+        LinearRival::new(problem, self.kind(), parameters, self.play, |evidence| {
             Ok(SafeLucb {
                 scaling: Scaling::new(self.kind(), evidence)?,
                 confidence: parameters.confidence(evidence),
@@ -132,20 +129,7 @@ impl Rule for SafeLucb {
         self.parameter_norm * length(evidence, action)
     }
 
-    fn samples(&self) -> bool {
-        true
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.stream = Stream::new(seed, stream);
-    }
-
-    fn save(&self, evidence: &Evidence, learned: bool) -> Value {
-        save_stream(&self.stream, evidence, learned)
-    }
-
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
-        self.stream = Stream::restore(part("random stream", memory)?);
-        Ok(())
+    fn stream(&mut self) -> Option<&mut Stream> {
+        Some(&mut self.stream)
     }
 }

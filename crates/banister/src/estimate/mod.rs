@@ -336,7 +336,12 @@ impl Estimates {
 
     /// Observes one outcome; returns the arm's count, prepared, where its intervals were computed again.
     #[inline(always)]
-    pub(crate) fn observe_counted(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Option<Count> {
+    pub(crate) fn observe_counted(
+        &mut self,
+        arm: usize,
+        reward: f64,
+        costs: &[f64],
+    ) -> Option<Count> {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
         let n = *pulls;

@@ -62,7 +62,9 @@ impl Estimates {
     /// State for a snapshot.
     pub fn state(&self) -> EstimatesState {
         EstimatesState {
-            arms: (0..self.pulls.len()).map(|arm| self.arm_state(arm)).collect(),
+            arms: (0..self.pulls.len())
+                .map(|arm| self.arm_state(arm))
+                .collect(),
             places: [self.safety.last(), self.optimism.last()],
         }
     }

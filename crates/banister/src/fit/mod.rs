@@ -46,9 +46,9 @@ use libm::{exp, log};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::guarded::broken;
 use crate::linear::{Regression, level_ridge};
 use crate::monitor::{Misfit, Refuted};
-use crate::guarded::broken;
 pub(crate) use bets::Forecast;
 pub(crate) use cells::Extent;
 use cells::{Cell, Cells};

@@ -70,7 +70,7 @@ pub trait Learner: Send + Sized + 'static {
     fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate;
 
     /// State for a snapshot. Whatever else helps the next decision is dropped.
-    fn save(&mut self, shell: &mut Shell) -> Self::State;
+    fn save(&mut self, shell: &mut Shell) -> Result<Self::State, Error>;
 
     /// Takes up a saved state; [`Learner::forget`] came before.
     fn restore(&mut self, shell: &mut Shell, state: Self::State) -> Result<(), Error>;

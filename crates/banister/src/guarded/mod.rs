@@ -31,7 +31,7 @@ use crate::round::{Outcome, Pending, Round};
 pub use arms::{Arm, Arms};
 pub use learner::Learner;
 pub use shell::Shell;
-pub use snapshot::{Snapshot, broken};
+pub use snapshot::{SnapshotHeader, broken};
 
 /// A learner with everything that all agents have around it.
 #[derive(Debug, Clone)]
@@ -251,7 +251,8 @@ impl<L: Learner> Agent for Guarded<L> {
             return Ok(arm);
         }
         self.shell.arms.check_new(name)?;
-        self.learner.check_arm(&self.shell, name, features, ranges)?;
+        self.learner
+            .check_arm(&self.shell, name, features, ranges)?;
         self.shell.add_arm(name, features, ranges)?;
         self.learner.add_arm(&mut self.shell);
         self.arms_changed();

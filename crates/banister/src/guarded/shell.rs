@@ -118,7 +118,10 @@ impl Shell {
     pub fn certify(&mut self, answer: &Answer, number: impl Fn(&Arms, usize) -> usize) {
         let policy = &mut self.decision.policy;
         policy.clear();
-        let numbered = answer.support.iter().map(|&(a, p)| (number(&self.arms, a), p));
+        let numbered = answer
+            .support
+            .iter()
+            .map(|&(a, p)| (number(&self.arms, a), p));
         policy.extend(numbered);
         self.certifier.certify(answer, &mut self.decision);
     }

@@ -19,15 +19,12 @@ const VERSION: u32 = 1;
 /// A snapshot as it is written: `C` are the parameters, `S` is the state of the learner.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Snapshot<C, S> {
+struct Snapshot<C, S> {
     format: String,
     version: u32,
-    /// Name of the agent's kind.
-    pub kind: String,
-    /// Parameters of the agent.
-    pub config: C,
-    /// The problem that it was made for.
-    pub problem: Problem,
+    kind: String,
+    config: C,
+    problem: Problem,
     outcomes: u64,
     arms: Vec<Arm>,
     /// The last policy, by which outcomes that come at once are watched.
@@ -36,10 +33,42 @@ pub struct Snapshot<C, S> {
     learner: S,
 }
 
+/// What an agent was made from, as its snapshot says.
 #[derive(Deserialize)]
-struct Header {
+pub struct SnapshotHeader {
+    /// Name of the agent's kind.
+    pub kind: String,
+    /// Parameters of the agent.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// The problem that it was made for.
+    pub problem: Problem,
+}
+
+impl SnapshotHeader {
+    /// Reads the beginning of a snapshot.
+    pub fn read(json: &str) -> Result<Self, Error> {
+        check_version(json)?;
+        serde_json::from_str(json).map_err(|e| broken(e.to_string()))
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
     format: String,
     version: u32,
+}
+
+/// Refuses a snapshot of another format or version, before anything else of it is read.
+fn check_version(json: &str) -> Result<(), Error> {
+    let own: Version = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+    if own.format == FORMAT && own.version == VERSION {
+        return Ok(());
+    }
+    Err(broken(format!(
+        "it is version {} of `{}`, and this program reads version {VERSION} of `{FORMAT}` only: state of earlier \
+         versions is not read",
+        own.version, own.format
+    )))
 }
 
 /// Makes an [`Error::Snapshot`] with a reason.
@@ -49,25 +78,12 @@ pub fn broken(reason: impl Into<String>) -> Error {
     }
 }
 
-impl<C: for<'a> Deserialize<'a>, S: for<'a> Deserialize<'a>> Snapshot<C, S> {
-    /// Reads a snapshot; nothing of what was learned has been checked.
-    pub fn read(json: &str) -> Result<Self, Error> {
-        let header: Header = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
-        if header.format != FORMAT || header.version != VERSION {
-            return Err(broken(format!(
-                "it is version {} of `{}`, and this program reads version {VERSION} of `{FORMAT}` only: state of \
-                 earlier versions is not read",
-                header.version, header.format
-            )));
-        }
-        serde_json::from_str(json).map_err(|e| broken(e.to_string()))
-    }
-}
-
 impl<L: Learner> Guarded<L> {
     /// Takes up an agent where [`crate::Agent::save`] left it.
     pub fn restore(json: &str) -> Result<Self, Error> {
-        let snapshot: Snapshot<L::Config, L::State> = Snapshot::read(json)?;
+        check_version(json)?;
+        let snapshot: Snapshot<L::Config, L::State> =
+            serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
         if snapshot.kind != agent.learner.kind() {
             return Err(broken(format!("its agent is `{}`", snapshot.kind)));
@@ -112,7 +128,7 @@ impl<L: Learner> Guarded<L> {
 
     pub(super) fn write(&mut self) -> Result<String, Error> {
         let Self { shell, learner } = self;
-        let state = learner.save(shell);
+        let state = learner.save(shell)?;
         shell.stale = true;
         let snapshot = Snapshot {
             format: FORMAT.into(),

@@ -91,11 +91,6 @@ impl Actions {
         &self.features[action * d..(action + 1) * d]
     }
 
-    /// All features, one action after another.
-    pub(crate) fn all_features(&self) -> &[f64] {
-        &self.features
-    }
-
     /// y of an action, if it is up to date.
     pub(crate) fn whitened(&self, action: usize, out: &mut [f64]) -> bool {
         let known = self.is_current && self.pending_count == 0;
@@ -261,32 +256,6 @@ impl Actions {
             1.0 / space.safe_length
         };
         self.last[..self.count].iter().map(move |t| t * scale)
-    }
-
-    /// The columns up to date, if the set has been decided on: what a snapshot keeps.
-    pub(crate) fn saved(&self) -> Option<Columns> {
-        self.is_current.then(|| {
-            let mut own = self.clone();
-            for step in 0..own.pending_count {
-                own.step(step);
-            }
-            own.columns
-        })
-    }
-
-    /// Takes up saved columns; `false` if they do not fit.
-    #[must_use]
-    pub(crate) fn restore(&mut self, columns: Columns, d: usize, signals: usize) -> bool {
-        let stride = self.stride;
-        let fits = columns.whitened.len() == d * stride
-            && columns.squares.iter().all(|row| row.len() == stride)
-            && columns.means.len() == signals
-            && columns.means.iter().all(|row| row.len() == stride);
-        if fits {
-            self.columns = columns;
-            self.is_current = true;
-        }
-        fits
     }
 }
 

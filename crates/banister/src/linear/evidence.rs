@@ -9,9 +9,7 @@ use super::regression::RegressionState;
 use super::{Actions, Regression, Space, Terms, default_ridge};
 use crate::error::Error;
 use crate::guarded::{Arms, Shell, broken};
-use crate::problem::{
-    CheckedProblem, ContextArms, Direction, Problem, Signal, check_vector,
-};
+use crate::problem::{CheckedProblem, ContextArms, Direction, Problem, Signal, check_vector};
 use crate::round::{Choice, Outcome, Round};
 
 /// The longest feature vector: sums of squares stay finite.
@@ -345,7 +343,9 @@ impl Evidence {
             );
         }
         if self.problem.declared.features.is_empty() {
-            return refuse("arms are their own features here: declare `features` to add arms later");
+            return refuse(
+                "arms are their own features here: declare `features` to add arms later",
+            );
         }
         let Some(x) = features else {
             let allowed = format!("an arm needs its {} features here", self.dimension());
@@ -362,6 +362,15 @@ impl Evidence {
     /// Number of arms with features of their own.
     pub(crate) fn arms(&self) -> usize {
         self.arms.len() / self.dimension()
+    }
+
+    /// Writes the features of the action of an outcome.
+    pub fn write_features(&self, outcome: &Outcome, out: &mut Vec<f64>) {
+        if let (Choice::Context(context), Some(arms)) = (outcome.choice, self.context) {
+            return arms.write_features(outcome.action, context, out);
+        }
+        out.clear();
+        out.extend_from_slice(self.features_of(outcome));
     }
 
     /// Features of the action of an outcome that was observed last.
@@ -405,7 +414,8 @@ impl Evidence {
             return Err(Error::invalid("context", "given", allowed));
         };
         check_vector("context", context, arms.numbers)?;
-        self.check_norm("context", 0, context).map_err(without_place)?;
+        self.check_norm("context", 0, context)
+            .map_err(without_place)?;
         Ok(arms)
     }
 

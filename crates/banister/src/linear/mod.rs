@@ -20,10 +20,12 @@ mod space;
 pub(crate) use actions::Terms;
 pub use actions::{Actions, Columns};
 pub use confidence::{Confidence, Radius, check_lambda, upper_end};
-pub use evidence::{Evidence, EvidenceState, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs};
+pub use evidence::{
+    Evidence, EvidenceState, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs,
+};
 pub use link::Link;
 pub(crate) use link::log_odds;
-pub(crate) use logit::{Ends, Logit, Reach, LogitState, restore_logits};
+pub(crate) use logit::{Ends, Logit, LogitState, Reach, restore_logits};
 pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
 pub(crate) use parameter_norm::{check_safe_costs, declared_norm};
 pub use regression::Regression;

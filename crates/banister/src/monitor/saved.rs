@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::declared::Sums;
 use super::{Detector, DetectorState, Memory, Monitor, detectors_in_each};
 use crate::error::Error;
-use crate::problem::CheckedProblem;
 use crate::guarded::broken;
+use crate::problem::CheckedProblem;
 
 /// A monitor as a snapshot keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -33,17 +33,12 @@ impl ArmLearner {
 
     /// Writes what one column says about the reward; after its costs, which D is made from.
     #[inline(always)]
-    pub(super) fn write_reward(
-        &mut self,
-        shell: &Shell,
-        column: usize,
-        arm: usize,
-        count: &Count,
-    ) {
+    pub(super) fn write_reward(&mut self, shell: &Shell, column: usize, arm: usize, count: &Count) {
         match self.alpha {
             Some(alpha) => {
                 let (centre, radius) = self.estimates.centre_and_radius(arm, count);
-                self.plan.planner
+                self.plan
+                    .planner
                     .set_paper_reward(column, centre, alpha * radius);
             }
             None => {

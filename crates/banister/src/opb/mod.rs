@@ -168,7 +168,8 @@ impl Learner for ArmLearner {
             return Err(Fallback::MarginNotProven);
         }
         self.lean(shell);
-        self.plan.publish(shell, |arms, column| arms.offered()[column])
+        self.plan
+            .publish(shell, |arms, column| arms.offered()[column])
     }
 
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
@@ -255,20 +256,24 @@ impl Learner for ArmLearner {
         of_arm(&shell.problem, &self.estimates, (arm, arm), offered)
     }
 
-    fn save(&mut self, shell: &mut Shell) -> ArmLearnerState {
+    fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {
         self.plan.planner.forget();
         self.refresh_all(shell);
-        ArmLearnerState {
+        Ok(ArmLearnerState {
             estimates: self.estimates.state(),
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
-        }
+        })
     }
 
     fn restore(&mut self, shell: &mut Shell, state: ArmLearnerState) -> Result<(), Error> {
         let learned = shell.outcomes - shell.monitor.forgotten();
         (self.estimates).restore(&shell.problem, &state.estimates, Some(learned))?;
-        TZeroRule::restore(&mut self.t_zero, state.t_zero, shell.problem.guardrails.len())
-            .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
+        TZeroRule::restore(
+            &mut self.t_zero,
+            state.t_zero,
+            shell.problem.guardrails.len(),
+        )
+        .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
         self.refresh_all(shell);
         Ok(())
     }

@@ -151,8 +151,10 @@ impl FeatureLearner {
                 for a in 0..count {
                     let reach = rounding * squares[1][a].sqrt();
                     // Written so that NaN says nothing.
-                    self.plan.bounds.cost_lower[i][a] = (self.plan.bounds.cost_lower[i][a] - reach).max(0.0);
-                    self.plan.bounds.cost_upper[i][a] = (self.plan.bounds.cost_upper[i][a] + reach).min(1.0);
+                    self.plan.bounds.cost_lower[i][a] =
+                        (self.plan.bounds.cost_lower[i][a] - reach).max(0.0);
+                    self.plan.bounds.cost_upper[i][a] =
+                        (self.plan.bounds.cost_upper[i][a] + reach).min(1.0);
                 }
             }
             let reach = self.reach_of(i + 1);
@@ -166,7 +168,10 @@ impl FeatureLearner {
                 // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
                 let own = guardrail.safe_from_cost((lower, upper));
                 for a in 0..count {
-                    let ends = (self.plan.bounds.cost_lower[i][a], self.plan.bounds.cost_upper[i][a]);
+                    let ends = (
+                        self.plan.bounds.cost_lower[i][a],
+                        self.plan.bounds.cost_upper[i][a],
+                    );
                     let (l, u) = guardrail.cost_bounds(ends, own, false);
                     self.plan.bounds.cost_lower[i][a] = l;
                     self.plan.bounds.cost_upper[i][a] = u;

@@ -34,7 +34,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Agent as _;
 use crate::arm_estimate::{ArmEstimate, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
@@ -307,16 +306,16 @@ impl Learner for FeatureLearner {
         }
     }
 
-    fn save(&mut self, _: &mut Shell) -> FeatureLearnerState {
+    fn save(&mut self, _: &mut Shell) -> Result<FeatureLearnerState, Error> {
         self.plan.planner.forget();
         self.offered_anew();
-        FeatureLearnerState {
+        Ok(FeatureLearnerState {
             evidence: self.evidence.save(),
             safe: self.safe_estimates.as_ref().map(Estimates::state),
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
             logits: self.logits.iter().flatten().map(Logit::save).collect(),
             fit: self.fit.as_ref().map(|fit| fit.save()),
-        }
+        })
     }
 
     fn restore(&mut self, shell: &mut Shell, state: FeatureLearnerState) -> Result<(), Error> {
@@ -332,8 +331,12 @@ impl Learner for FeatureLearner {
             (Some(own), Some(saved)) => own.restore(&shell.problem, &saved, None)?,
             _ => return Err(broken("`safe` does not match the problem")),
         }
-        TZeroRule::restore(&mut self.t_zero, state.t_zero, shell.problem.guardrails.len())
-            .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
+        TZeroRule::restore(
+            &mut self.t_zero,
+            state.t_zero,
+            shell.problem.guardrails.len(),
+        )
+        .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
         self.view_safe();
         self.offered_anew();
         Ok(())
@@ -350,7 +353,10 @@ impl Learner for FeatureLearner {
 impl FeatureLearner {
     /// Outcomes, and ln det Σ.
     fn learned(&self) -> (u64, f64) {
-        (self.evidence.outcomes, self.evidence.regression.log_dets()[1])
+        (
+            self.evidence.outcomes,
+            self.evidence.regression.log_dets()[1],
+        )
     }
 
     /// True if the policy solved for last still serves.

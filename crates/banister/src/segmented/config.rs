@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::segments::Segments;
 use crate::decision::Confidence;
 use crate::error::{Error, open_unit, positive};
 use crate::estimate::EstimateConfig;
@@ -11,7 +12,6 @@ use crate::interval::{Level, OPTIMISM_DELTA};
 use crate::monitor::{
     MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
 };
-use super::segments::Segments;
 use crate::problem::{CheckedProblem, Scope};
 
 /// Segments whose share of δ is set aside when none are declared.

@@ -247,9 +247,9 @@ impl Learner for SegmentLearner {
         self.estimate_in(shell, self.entered, arm)
     }
 
-    fn save(&mut self, shell: &mut Shell) -> SegmentLearnerState {
+    fn save(&mut self, shell: &mut Shell) -> Result<SegmentLearnerState, Error> {
         self.rebuild(shell);
-        self.state()
+        Ok(self.state())
     }
 
     fn restore(&mut self, shell: &mut Shell, state: SegmentLearnerState) -> Result<(), Error> {
@@ -282,7 +282,8 @@ impl SegmentLearner {
         if self.entered_name == segment {
             // It may have been counted, or have given way, since.
             let is_current = |&s: &usize| self.segments.names[s] == segment;
-            self.entered = (self.entered.filter(is_current)).or_else(|| self.segments.find(segment));
+            self.entered =
+                (self.entered.filter(is_current)).or_else(|| self.segments.find(segment));
             return;
         }
         self.entered = self.segments.find(segment);

@@ -234,8 +234,7 @@ impl SegmentLearner {
             }
         };
         let signals = (reward, costs);
-        let next =
-            (shell.monitor).observe_in_turn(&shell.problem, watched, signals, taken, learn);
+        let next = (shell.monitor).observe_in_turn(&shell.problem, watched, signals, taken, learn);
         if pooled.computed {
             self.change(POOL);
         }
@@ -265,8 +264,9 @@ impl Learned {
 
     /// Raises an alarm where an arm's outcomes contradict each other.
     fn refute(&self, shell: &mut Shell, segment: Option<usize>, arm: usize) -> Next {
-        self.refuted.map_or(Next::Continue, |(guardrail, mean, pulls)| {
-            shell.refute((arm, guardrail), segment, (pulls, mean))
-        })
+        self.refuted
+            .map_or(Next::Continue, |(guardrail, mean, pulls)| {
+                shell.refute((arm, guardrail), segment, (pulls, mean))
+            })
     }
 }

@@ -145,7 +145,9 @@ impl SegmentLearnerState {
         let declared = &shell.problem.declared.segments;
         let own = self.segments.iter().map(|s| &s.name);
         if !declared.iter().eq(own.take(declared.len())) {
-            return Err(broken("its segments do not begin with those of its problem"));
+            return Err(broken(
+                "its segments do not begin with those of its problem",
+            ));
         }
         Ok(())
     }

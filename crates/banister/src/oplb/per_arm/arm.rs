@@ -260,7 +260,11 @@ impl ArmSets {
     }
 
     /// Takes the outcome observed last into the test of the model, and looks at it.
-    pub(super) fn test_fit(&mut self, common: &Common, problem: &CheckedProblem) -> Option<Refuted> {
+    pub(super) fn test_fit(
+        &mut self,
+        common: &Common,
+        problem: &CheckedProblem,
+    ) -> Option<Refuted> {
         // Taken out while it reads the rest of the arm.
         let mut fit = self.fit.take()?;
         let x = &self.x[..common.numbers];

@@ -114,7 +114,11 @@ impl Learner for ContextLearner {
             arms: Vec::new(),
             budgets: [Budget::new(1.0, 0); 2],
             context: None,
-            plan: LpPlan::new(&problem, config.floor, Planner::dense(config.optimism.unwrap_or_default())),
+            plan: LpPlan::new(
+                &problem,
+                config.floor,
+                Planner::dense(config.optimism.unwrap_or_default()),
+            ),
             observed: Vec::new(),
             room: Vec::new(),
             ends: [Vec::new(), Vec::new()],
@@ -155,7 +159,8 @@ impl Learner for ContextLearner {
             return Err(Fallback::MarginNotProven);
         }
         self.plan.planner.changed_all(&self.plan.bounds);
-        self.plan.publish(shell, |arms, column| arms.offered()[column])
+        self.plan
+            .publish(shell, |arms, column| arms.offered()[column])
     }
 
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
@@ -278,11 +283,11 @@ impl Learner for ContextLearner {
         }
     }
 
-    fn save(&mut self, _: &mut Shell) -> ContextLearnerState {
+    fn save(&mut self, _: &mut Shell) -> Result<ContextLearnerState, Error> {
         self.plan.planner.forget();
-        ContextLearnerState {
+        Ok(ContextLearnerState {
             arms: self.arms.iter().map(ArmSets::save).collect(),
-        }
+        })
     }
 
     fn restore(&mut self, shell: &mut Shell, state: ContextLearnerState) -> Result<(), Error> {
