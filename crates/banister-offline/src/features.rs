@@ -1,6 +1,6 @@
 //! Features of logged actions as linear agents see them.
 
-use banister::Error;
+use banister::{Agent, Choice, Error, Outcome};
 
 use crate::log::{CheckedLog, Features};
 
@@ -50,6 +50,18 @@ impl CheckedLog<'_> {
              arms leave the features out"
         );
         Err(Error::invalid("arms", arms, allowed))
+    }
+
+    /// True if the log has features and an agent takes them; arms are known to it by number otherwise.
+    pub(crate) fn has_features_for(&self, agent: &dyn Agent) -> bool {
+        let Some(features) = self.played(0) else {
+            return false;
+        };
+        let outcome = Outcome {
+            choice: Choice::Offered(&features),
+            ..Outcome::of_arm(self.declared().actions[0], self.declared().rewards[0], self.costs(0))
+        };
+        agent.check(&outcome, 0) != Err(Error::NoFeatures)
     }
 
     /// The features of all arms in a round, if the log has them.

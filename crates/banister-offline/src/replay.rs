@@ -1,7 +1,7 @@
 //! Replay of a log through an agent, as if it had been deployed.
 
 use banister::interval::Mixture;
-use banister::{Agent, Error};
+use banister::{Agent, Choice, Decision, Error, Outcome, Round};
 use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,8 @@ pub fn replay(
     let pscores = log.pscores("replay")?;
     let max_weight = max_weight(pscores, options)?;
     let mut rng = stream(options.seed, Purpose::Replay);
-    let (mut by_features, mut stopped) = (true, false);
+    let by_features = log.has_features_for(agent);
+    let mut stopped = false;
     let (mut cut, mut fallbacks, mut outside) = (0, 0, 0.0);
     let mut accepted: Vec<usize> = Vec::new();
     let mut rows = 0;
@@ -132,16 +133,7 @@ pub fn replay(
             stopped = true;
             break;
         }
-        if by_features && let Some(offered) = log.offered(t) {
-            match agent.offer(&offered) {
-                Err(Error::NoFeatures) => by_features = false,
-                answer => answer.map_err(|error| at_round(error, t))?,
-            }
-        }
-        if let Some(segment) = log.declared().segments.get(t) {
-            agent.enter(segment).map_err(|error| at_round(error, t))?;
-        }
-        let decision = agent.decide();
+        let decision = decide(agent, log, t, by_features)?;
         if decision.scale != 1.0 {
             let value = "one that plays parts of actions";
             let allowed = "the log has whole actions: give the agent `play = \"mixed\"`";
@@ -160,7 +152,12 @@ pub fn replay(
         // One number a row, whatever the agent does: replays of two agents share their luck.
         if unit(&mut rng) < ratio {
             let reward = log.declared().rewards[t];
-            let taken = agent.observe(action, reward, log.costs(t));
+            let played = log.played(t).filter(|_| by_features);
+            let taken = agent.observe(&Outcome {
+                choice: played.as_deref().map_or(Choice::Arms, Choice::Offered),
+                segment: log.declared().segments.get(t).copied(),
+                ..Outcome::of_arm(action, reward, log.costs(t))
+            });
             taken.map_err(|error| at_round(error, t))?;
             accepted.push(t);
             fallbacks += u64::from(is_fallback);
@@ -177,9 +174,27 @@ pub fn replay(
         costs: means.collect(),
         curve: curve(log, &accepted),
         fallbacks,
-        policy: agent.decide().policy.clone(),
+        policy: decide(agent, log, (rows as usize).saturating_sub(1), by_features)?
+            .policy
+            .clone(),
         stopped,
     })
+}
+
+/// The agent's decision in a round of the log.
+fn decide<'a>(
+    agent: &'a mut dyn Agent,
+    log: &CheckedLog,
+    t: usize,
+    by_features: bool,
+) -> Result<&'a Decision, Error> {
+    let offered = log.offered(t).filter(|_| by_features);
+    let round = Round {
+        choice: offered.as_deref().map_or(Choice::Arms, Choice::Offered),
+        segment: log.declared().segments.get(t).copied(),
+        ..Round::default()
+    };
+    agent.decide(&round).map_err(|error| at_round(error, t))
 }
 
 fn max_weight(pscores: &[f64], options: &ReplayOptions) -> Result<f64, Error> {

@@ -1,6 +1,6 @@
 //! Warm start: an agent learns from logged outcomes before its first round.
 
-use banister::{Agent, Error, Origin, Outcomes, Played};
+use banister::{Agent, Choice, Error, Origin, Outcome};
 
 use crate::log::{CheckedLog, at_round};
 
@@ -25,30 +25,15 @@ use crate::log::{CheckedLog, at_round};
 pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error> {
     log.check_blocks()?;
     let declared = log.declared();
-    let mut by_features = true;
+    let by_features = log.has_features_for(agent);
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {
-        let mut take = |played| {
-            agent.observe_batch(&Outcomes {
-                played,
-                rewards: &[reward],
-                costs: log.costs(t),
-                origin: Origin::Logged,
-            })
-        };
         let features = log.played(t).filter(|_| by_features);
-        let taken = match features {
-            None => match declared.segments.get(t) {
-                Some(segment) => take(Played::InSegments(&[action], &[segment])),
-                None => take(Played::Arms(&[action])),
-            },
-            Some(features) => match take(Played::Features(&features)) {
-                Err(Error::NoFeatures) => {
-                    by_features = false;
-                    take(Played::Arms(&[action]))
-                }
-                taken => taken,
-            },
-        };
+        let taken = agent.observe(&Outcome {
+            choice: features.as_deref().map_or(Choice::Arms, Choice::Offered),
+            segment: declared.segments.get(t).copied(),
+            origin: Origin::Logged,
+            ..Outcome::of_arm(action, reward, log.costs(t))
+        });
         taken.map_err(|error| at_round(error, t))?;
     }
     Ok(declared.actions.len() as u64)

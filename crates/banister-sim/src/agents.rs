@@ -141,14 +141,8 @@ pub(crate) struct Inspector {
 }
 
 impl Inspector {
-    /// Asks the agent for its policy for round `t` among `actions` actions, and checks it.
-    pub(crate) fn decide<'a>(
-        &self,
-        agent: &'a mut dyn Agent,
-        t: u64,
-        actions: usize,
-    ) -> Result<&'a Decision, Error> {
-        let decision = agent.try_decide()?;
+    /// Checks a policy for round `t` among `actions` actions.
+    pub(crate) fn check(&self, decision: &Decision, t: u64, actions: usize) -> Result<(), Error> {
         let refuse = |value: String, allowed: String| {
             let field = format!("policy of {} in round {}", self.label, t + 1);
             Err(Error::invalid(field, value, allowed))
@@ -179,6 +173,6 @@ impl Inspector {
             let allowed = format!("expected {} or none: one per guardrail", self.guardrails);
             return refuse(format!("with {certificates} certificates"), allowed);
         }
-        Ok(decision)
+        Ok(())
     }
 }

@@ -46,7 +46,7 @@ pub use environment::{
     ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRun, DirectionsConfig,
     Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config, L2Config,
     LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig, Order,
-    ParameterLaw, PerArm, PerRunInstance, Round, RunInstance, TableCell, TableConfig, World,
+    ParameterLaw, PerArm, PerRunInstance, DrawnRound, RunInstance, TableCell, TableConfig, World,
 };
 pub use experiment::Experiment;
 pub use results::Results;

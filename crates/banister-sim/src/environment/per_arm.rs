@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use banister::{ContextArms, Error, Link, Model, Signal};
+use banister::{Error, Link, Problem, Signal};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -140,14 +140,13 @@ pub(super) fn per_arm_environment(
         signals: signals.to_vec(),
         link,
     };
-    let contexts = ContextArms {
-        arms: arms.len(),
-        safe: 0,
-        numbers,
-        model: Model::PerArm,
+    let problem = Problem {
+        arms,
+        context: Some(numbers),
+        guardrails: setting.guardrails.clone(),
+        reward: setting.reward.clone(),
+        ..Problem::default()
     };
-    let mut problem = contexts.problem(arms, setting.guardrails.clone());
-    problem.reward = setting.reward.clone();
     Ok(Environment {
         changes: Vec::new(),
         problem,

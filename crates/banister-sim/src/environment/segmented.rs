@@ -7,7 +7,7 @@ use banister::solve::{BlockLp, Status};
 use banister::{CheckedProblem, Error, Problem, Scope};
 use rand_chacha::ChaCha8Rng;
 
-use super::custom::{CustomEnvironment, CustomRun, Round};
+use super::custom::{CustomEnvironment, CustomRun, DrawnRound};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
@@ -345,7 +345,7 @@ struct SourceRun {
 }
 
 impl CustomRun for SourceRun {
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
         let mut rest = uniform(&mut self.rng);
         let found = self.frequencies.iter().position(|p| {
             rest -= p;

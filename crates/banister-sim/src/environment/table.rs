@@ -14,7 +14,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, Round};
+use super::custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, DrawnRound};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
@@ -93,10 +93,9 @@ impl TableConfig {
         let plain = Problem {
             arms,
             safe,
-            features: Vec::new(),
             reward: setting.reward.clone(),
             guardrails: setting.guardrails.clone(),
-            segments: Vec::new(),
+            ..Problem::default()
         };
         let checked = plain.check().map_err(in_environment)?;
         let shown = self.path.as_deref().unwrap_or("data");
@@ -572,7 +571,7 @@ impl CustomRun for TableRun {
         Ok(outcomes)
     }
 
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
         self.row = self.rows.next();
         round.segment = self.table.segments.get(self.row).copied().unwrap_or(0);
         if !self.table.contexts.is_empty() {

@@ -1,6 +1,6 @@
 //! Runs on actions that change in every round.
 
-use banister::{Agent, Error};
+use banister::{Agent, Error, Round};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
@@ -69,11 +69,14 @@ impl<'a> ChangingActions<'a> {
 }
 
 impl RunEnvironment for ChangingActions<'_> {
-    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
+    fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
         self.draw();
-        agent.offer(&self.actions)?;
         self.best.solve(&self.means, Some(self.means[0].len() - 1));
         Ok(self.best.count())
+    }
+
+    fn round(&self) -> Round<'_> {
+        Round::offering(&self.actions)
     }
 
     #[inline]

@@ -1,12 +1,12 @@
 //! Runs of user-supplied environments, with every number checked.
 
 use banister::solve::Status;
-use banister::{Agent, CheckedProblem, Error, Origin, Outcomes, Played};
+use banister::{Agent, CheckedProblem, Choice, Error, Origin, Outcome, Round};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
 use super::environment::RunEnvironment;
-use crate::environment::{Custom, CustomRun, Round};
+use crate::environment::{Custom, CustomRun, DrawnRound};
 use crate::experiment::Experiment;
 
 /// Rounding that a true mean may be off by, in units of its signal's range.
@@ -18,7 +18,7 @@ pub(crate) struct CustomActions<'a> {
     run: Box<dyn CustomRun>,
     /// Rounds begun.
     t: u64,
-    round: Round,
+    round: DrawnRound,
     /// Actions on offer as rows, where actions change.
     offered: Option<Vec<f64>>,
     /// x_0; empty without features.
@@ -52,7 +52,7 @@ impl<'a> CustomActions<'a> {
             custom,
             run: (custom.environment).start(experiment.resolved.run.seed, run)?,
             t: 0,
-            round: Round::default(),
+            round: DrawnRound::default(),
             offered: None,
             safe_action: problem.declared.features.get(safe).map_or(&[], |x| x),
             count: problem.declared.arms.len(),
@@ -64,8 +64,8 @@ impl<'a> CustomActions<'a> {
         })
     }
 
-    /// Offers the round's actions, unless they are on offer already; returns true where they are new.
-    fn offer(&mut self, agent: &mut dyn Agent) -> Result<bool, Error> {
+    /// Checks the round's actions; returns true where they are new.
+    fn check_actions(&mut self) -> Result<bool, Error> {
         let actions = &self.round.actions;
         if !self.custom.actions_change {
             if actions.is_empty() {
@@ -90,7 +90,6 @@ impl<'a> CustomActions<'a> {
             let allowed = "only finite numbers are allowed";
             return Err(Error::invalid(field, actions[j], allowed));
         }
-        agent.offer(actions)?;
         // As agents number them.
         let rows = actions.len() / d;
         let place = actions.chunks_exact(d).position(|x| x == self.safe_action);
@@ -200,16 +199,10 @@ impl RunEnvironment for CustomActions<'_> {
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {
             self.check_outcome(outcome.action, outcome.reward, &outcome.costs)?;
-            let arms = [outcome.action];
-            agent.observe_batch(&Outcomes {
-                played: if outcome.features.is_empty() {
-                    Played::Arms(&arms)
-                } else {
-                    Played::Features(&outcome.features)
-                },
-                rewards: &[outcome.reward],
-                costs: &outcome.costs,
+            agent.observe(&Outcome {
+                choice: Self::choice(&outcome.features),
                 origin: Origin::Logged,
+                ..Outcome::of_arm(outcome.action, outcome.reward, &outcome.costs)
             })?;
         }
         Ok(())
@@ -219,14 +212,22 @@ impl RunEnvironment for CustomActions<'_> {
         self.safe
     }
 
-    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
+    fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
         self.t += 1;
         self.run.begin(&mut self.round)?;
-        let other_actions = self.offer(agent)?;
+        let other_actions = self.check_actions()?;
         if self.custom.knows_means {
             self.optimum(other_actions)
         } else {
             Ok(f64::NAN)
+        }
+    }
+
+    fn round(&self) -> Round<'_> {
+        let choice = self.offered.as_deref();
+        Round {
+            choice: choice.map_or(Choice::Arms, Choice::Offered),
+            ..Round::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Outcomes on their way: late, out of order, in batches.
 
-use banister::{Agent, Error, Origin, Outcomes, Played};
+use banister::{Agent, Choice, Error, Origin, Outcome};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -15,24 +15,22 @@ pub(crate) struct DelayQueue {
     waiting: Slot,
 }
 
-/// An outcome on its way.
-pub(crate) struct Outcome<'a> {
-    /// Number of its decision.
-    pub number: u64,
-    pub action: usize,
-    /// Segment of the decision, where it has one.
-    pub segment: Option<usize>,
-    /// Features of the action; empty where its number suffices.
-    pub features: &'a [f64],
-    pub reward: f64,
-    pub costs: &'a [f64],
+/// An outcome on its way, but for its features and costs.
+#[derive(Clone, Copy)]
+struct Late {
+    decision: u64,
+    action: usize,
+    segment: Option<usize>,
+    /// Length of its features or of its context.
+    length: usize,
+    in_context: bool,
+    reward: f64,
 }
 
 /// Outcomes due in the same round.
 #[derive(Default, Clone)]
 struct Slot {
-    /// Decision, action, segment, length of its features, reward.
-    outcomes: Vec<(u64, usize, Option<usize>, usize, f64)>,
+    outcomes: Vec<Late>,
     /// The features of all outcomes in a row, and the costs.
     features: Vec<f64>,
     costs: Vec<f64>,
@@ -56,7 +54,13 @@ impl DelayQueue {
     }
 
     /// Queues the outcome of round `t`; the delay does not depend on its value.
-    pub(crate) fn push(&mut self, t: u64, outcome: Outcome<'_>, rng: &mut ChaCha8Rng) {
+    pub(crate) fn push(
+        &mut self,
+        t: u64,
+        outcome: &Outcome,
+        segment: Option<usize>,
+        rng: &mut ChaCha8Rng,
+    ) {
         let late = if self.delay == 0 {
             0
         } else {
@@ -65,21 +69,24 @@ impl DelayQueue {
         };
         let count = self.slots.len() as u64;
         let slot = &mut self.slots[((t + late) % count) as usize];
-        let Outcome {
-            number,
-            action,
+        let (features, in_context) = match outcome.choice {
+            Choice::Arms => (&[][..], false),
+            Choice::Offered(features) => (features, false),
+            Choice::Context(context) => (context, true),
+        };
+        slot.outcomes.push(Late {
+            decision: t + 1,
+            action: outcome.action,
             segment,
-            features,
-            reward,
-            costs,
-        } = outcome;
-        (slot.outcomes).push((number, action, segment, features.len(), reward));
+            length: features.len(),
+            in_context,
+            reward: outcome.reward,
+        });
         slot.features.extend_from_slice(features);
-        slot.costs.extend_from_slice(costs);
+        slot.costs.extend_from_slice(outcome.costs);
     }
 
-    /// Delivers to the agent what is due after round `t`: by the action's number, or by its features where
-    /// the actions have changed since.
+    /// Delivers to the agent what is due after round `t`.
     pub(crate) fn deliver(
         &mut self,
         t: u64,
@@ -95,20 +102,22 @@ impl DelayQueue {
             return Ok(());
         }
         let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
-        for &(number, action, segment, d, reward) in &self.waiting.outcomes {
-            let (x, later) = features.split_at(d);
+        for late in &self.waiting.outcomes {
+            let (x, later) = features.split_at(late.length);
             let (c, others) = costs.split_at(self.guardrails);
-            let arms = [action];
-            let own = [segment.map_or("", |segment| segments[segment].as_str())];
-            agent.observe_batch(&Outcomes {
-                played: match segment {
-                    Some(_) => Played::InSegments(&arms, &own),
-                    None if x.is_empty() => Played::Arms(&arms),
-                    None => Played::Features(x),
+            agent.observe(&Outcome {
+                action: late.action,
+                choice: if late.in_context {
+                    Choice::Context(x)
+                } else if x.is_empty() {
+                    Choice::Arms
+                } else {
+                    Choice::Offered(x)
                 },
-                rewards: &[reward],
+                segment: late.segment.map(|segment| segments[segment].as_str()),
+                reward: late.reward,
                 costs: c,
-                origin: Origin::Announced(&[number]),
+                origin: Origin::Announced(late.decision),
             })?;
             (features, costs) = (later, others);
         }

@@ -1,6 +1,6 @@
 //! The environment of one run: the actions of each round, their true means, outcomes.
 
-use banister::{Agent, Error};
+use banister::{Agent, Choice, Error, Round};
 use rand_chacha::ChaCha8Rng;
 
 /// Environment of one run. Actions are numbered as the agent numbers them.
@@ -20,8 +20,14 @@ pub(crate) trait RunEnvironment {
     /// Number of the safe action.
     fn safe(&self) -> usize;
 
-    /// Offers the round's actions and returns r*, the reward of the best feasible policy among them.
+    /// Begins a round and returns r*, the reward of the best feasible policy in it.
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error>;
+
+    /// The round as the agent sees it.
+    #[inline]
+    fn round(&self) -> Round<'_> {
+        Round::default()
+    }
 
     /// True where policies can be judged by true means.
     #[inline]
@@ -46,13 +52,25 @@ pub(crate) trait RunEnvironment {
     }
 
     /// Segment of the round, where there are segments.
+    #[inline]
     fn segment(&self) -> Option<usize> {
         None
     }
 
     /// Names of the segments, where there are any.
+    #[inline]
     fn segments(&self) -> &[String] {
         &[]
+    }
+
+    /// How an action was offered that these features or this context identify ([`RunEnvironment::features`]).
+    #[inline]
+    fn choice<'a>(features: &'a [f64]) -> Choice<'a> {
+        if features.is_empty() {
+            Choice::Arms
+        } else {
+            Choice::Offered(features)
+        }
     }
 
     /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
@@ -84,7 +102,7 @@ pub(crate) trait RunEnvironment {
     /// Slot that an action's pulls are counted in.
     fn pull_slot(&self, action: usize) -> usize;
 
-    /// Features that identify the action of a late outcome; empty if its number suffices.
+    /// Features or context that identify the action of an outcome; empty if its number suffices.
     fn features(&self, action: usize) -> &[f64];
 
     /// Mean reward and costs of the rounds' best policies, where they differ.

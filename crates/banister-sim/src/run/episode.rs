@@ -1,9 +1,9 @@
 //! The rounds of a run: decide, judge, draw, pull, observe.
 
-use banister::{Agent, Decision, Error};
+use banister::{Agent, Choice, Decision, Error, Origin, Outcome, Pending};
 use rand_chacha::ChaCha8Rng;
 
-use super::delay::{DelayQueue, Outcome};
+use super::delay::DelayQueue;
 use super::environment::RunEnvironment;
 use super::metrics::Metrics;
 use crate::agents::Inspector;
@@ -71,23 +71,22 @@ impl<E: RunEnvironment> Episode<E> {
         let instant = self.queue.is_instant();
         for t in rounds {
             let optimum = self.environment.begin(agent)?;
-            let safe = if instant {
-                None
-            } else {
-                agent.actions().map(|set| set.safe)
-            };
-            let stands = t > 0 && E::FIXED && !agent.is_stale();
-            let decision = match &self.inspector {
-                None => agent.decide(),
-                Some(inspector) => inspector.decide(agent, t, self.environment.actions())?,
-            };
+            let stands = t > 0 && E::FIXED && !agent.view().is_stale;
+            let decision = agent.decide(&self.environment.round())?;
+            if let Some(inspector) = &self.inspector {
+                inspector.check(decision, t, self.environment.actions())?;
+            }
             if stands {
                 self.metrics.repeat();
             } else {
                 self.metrics.round(&self.environment, optimum, decision);
             }
             let scale = decision.scale;
-            let safe_probability = safe.map_or(0.0, |safe| decision.probability(safe));
+            let safe_probability = if instant {
+                0.0
+            } else {
+                decision.probability(self.environment.safe())
+            };
             let (arm, reward) = if self.common.is_empty() {
                 let arm = draw(decision, &mut self.rng);
                 let rng = &mut self.rng;
@@ -117,32 +116,37 @@ impl<E: RunEnvironment> Episode<E> {
                 self.scaled.clear();
                 self.scaled.extend(x.iter().map(|x| scale * x));
             }
-            if instant {
-                if scale == 1.0 {
-                    agent.observe(arm, reward, &self.costs)?;
-                } else {
-                    agent.observe_at(&self.scaled, reward, &self.costs)?;
-                }
+            let features = if scale == 1.0 {
+                self.environment.features(arm)
             } else {
-                let features = if scale == 1.0 {
-                    self.environment.features(arm)
+                &self.scaled
+            };
+            let segment = self.environment.segment();
+            let segments = self.environment.segments();
+            let outcome = Outcome {
+                action: arm,
+                choice: if scale == 1.0 {
+                    E::choice(features)
                 } else {
-                    &self.scaled
-                };
-                let number = t + 1;
-                agent.drawn(arm);
-                agent.decided(number, Some(safe_probability));
-                let outcome = Outcome {
-                    number,
-                    action: arm,
-                    segment: self.environment.segment(),
-                    features,
-                    reward,
-                    costs: &self.costs,
-                };
-                self.queue.push(t, outcome, &mut self.rng);
-                self.queue.deliver(t, agent, self.environment.segments())?;
+                    Choice::Offered(features)
+                },
+                segment: segment.map(|segment| segments[segment].as_str()),
+                reward,
+                costs: &self.costs,
+                origin: Origin::Immediate,
+            };
+            if instant {
+                agent.observe(&outcome)?;
+                continue;
             }
+            agent.announce(&Pending {
+                decision: t + 1,
+                action: arm,
+                segment: outcome.segment,
+                safe_probability: Some(safe_probability),
+            })?;
+            (self.queue).push(t, &outcome, segment, &mut self.rng);
+            self.queue.deliver(t, agent, segments)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Runs on arms in contexts, each with parameters of its own.
 
-use banister::{Agent, Error};
+use banister::{Agent, Choice, Error, Round};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
@@ -14,8 +14,7 @@ pub(crate) struct ArmsInContexts<'a> {
     arms: &'a PerArm,
     /// Draws the contexts, apart from outcomes: all agents meet the same ones in the same run.
     rng: ChaCha8Rng,
-    /// Per arm its number, then the context.
-    rows: Vec<Vec<f64>>,
+    context: Vec<f64>,
     /// Per signal the means of all arms, costs with the sign that makes them upper-bounded.
     means: Vec<Vec<f64>>,
     best: BestPolicy,
@@ -23,16 +22,11 @@ pub(crate) struct ArmsInContexts<'a> {
 
 impl<'a> ArmsInContexts<'a> {
     pub(crate) fn new(experiment: &'a Experiment, arms: &'a PerArm, run: u64) -> Self {
-        let row = |arm: usize| {
-            let mut row = vec![0.0; arms.numbers() + 1];
-            row[0] = arm as f64;
-            row
-        };
         Self {
             arms,
             // Outcomes come from streams 0, 1, …; contexts from the other end.
             rng: stream(experiment.resolved.run.seed, u64::MAX - run),
-            rows: (0..arms.count()).map(row).collect(),
+            context: vec![0.0; arms.numbers()],
             means: vec![vec![0.0; arms.count()]; experiment.guardrails.len() + 1],
             best: BestPolicy::new(&experiment.guardrails, Floor::default()),
         }
@@ -40,27 +34,29 @@ impl<'a> ArmsInContexts<'a> {
 }
 
 impl RunEnvironment for ArmsInContexts<'_> {
-    fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
-        let (first, others) = self.rows.split_at_mut(1);
-        let context = &mut first[0][1..];
-        self.arms.draw(&mut self.rng, context);
-        for row in others {
-            row[1..].copy_from_slice(context);
-        }
-        agent.offer(context)?;
+    fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
+        self.arms.draw(&mut self.rng, &mut self.context);
         for (s, means) in self.means.iter_mut().enumerate() {
             let sign = self.best.sign(s);
             for (arm, mean) in means.iter_mut().enumerate() {
-                *mean = sign * self.arms.mean(s, arm, context);
+                *mean = sign * self.arms.mean(s, arm, &self.context);
             }
         }
         self.best.solve(&self.means, Some(0));
         Ok(self.best.count())
     }
 
+    fn round(&self) -> Round<'_> {
+        Round::in_context(&self.context)
+    }
+
+    fn choice<'a>(context: &'a [f64]) -> Choice<'a> {
+        Choice::Context(context)
+    }
+
     #[inline]
     fn actions(&self) -> usize {
-        self.rows.len()
+        self.means[0].len()
     }
 
     #[inline]
@@ -96,8 +92,8 @@ impl RunEnvironment for ArmsInContexts<'_> {
         action
     }
 
-    fn features(&self, action: usize) -> &[f64] {
-        &self.rows[action]
+    fn features(&self, _: usize) -> &[f64] {
+        &self.context
     }
 
     fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {

@@ -1,10 +1,10 @@
 //! Runs in segments: the table of policies is judged as a whole, before it is known which segment comes.
 
-use banister::{Agent, Error, Origin, Outcomes, Played, Scope};
+use banister::{Agent, Error, Origin, Outcome, Round, Scope};
 use rand_chacha::ChaCha8Rng;
 
 use super::environment::RunEnvironment;
-use crate::environment::{CustomRun, Round, SegmentWorld};
+use crate::environment::{CustomRun, DrawnRound, SegmentWorld};
 use crate::experiment::Experiment;
 
 /// One run in segments.
@@ -12,7 +12,7 @@ pub(crate) struct SegmentedActions<'a> {
     experiment: &'a Experiment,
     world: &'a SegmentWorld,
     run: Box<dyn CustomRun>,
-    round: Round,
+    round: DrawnRound,
     /// Policies of an agent that tells segments apart; empty for one that does not.
     table: Vec<Vec<(usize, f64)>>,
     /// Expected signals of that table.
@@ -34,7 +34,7 @@ impl<'a> SegmentedActions<'a> {
             run: (world.source).start(experiment.resolved.run.seed, run)?,
             experiment,
             world,
-            round: Round::default(),
+            round: DrawnRound::default(),
             table: Vec::new(),
             judged: vec![0.0; signals],
             means: (0..signals).map(row).collect(),
@@ -72,11 +72,10 @@ impl RunEnvironment for SegmentedActions<'_> {
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {
             let name = self.world.names[outcome.segment].as_str();
-            agent.observe_batch(&Outcomes {
-                played: Played::InSegments(&[outcome.action], &[name]),
-                rewards: &[outcome.reward],
-                costs: &outcome.costs,
+            agent.observe(&Outcome {
+                segment: Some(name),
                 origin: Origin::Logged,
+                ..Outcome::of_arm(outcome.action, outcome.reward, &outcome.costs)
             })?;
         }
         Ok(())
@@ -88,17 +87,19 @@ impl RunEnvironment for SegmentedActions<'_> {
 
     fn begin(&mut self, agent: &mut dyn Agent) -> Result<f64, Error> {
         // The table stands before the segment is known.
-        if !self.asked || agent.is_stale() {
+        if !self.asked || agent.view().is_stale {
             self.asked = true;
             for (s, name) in self.world.names.iter().enumerate() {
-                let Some(policy) = agent.policy_in(name) else {
+                let decision = agent.decide(&Round::in_segment(name))?;
+                if decision.segment.is_none() {
+                    // One policy for all.
                     break;
-                };
+                }
                 if self.table.len() == s {
                     self.table.push(Vec::new());
                 }
                 self.table[s].clear();
-                self.table[s].extend_from_slice(policy);
+                self.table[s].extend_from_slice(&decision.policy);
             }
             if !self.table.is_empty() {
                 for signal in 0..self.judged.len() {
@@ -107,8 +108,11 @@ impl RunEnvironment for SegmentedActions<'_> {
             }
         }
         self.run.begin(&mut self.round)?;
-        agent.enter(&self.world.names[self.round.segment])?;
         Ok(self.experiment.optimum.reward)
+    }
+
+    fn round(&self) -> Round<'_> {
+        Round::in_segment(&self.world.names[self.round.segment])
     }
 
     fn actions(&self) -> usize {
