@@ -89,7 +89,8 @@ pub use agent::{ActionSet, Agent, Origin, Outcomes, Played};
 pub use arm_estimate::{ArmEstimate, Estimate, SegmentCount, SegmentView};
 pub use banister_solve as solve;
 pub use decision::{
-    Confidence, Decision, Fallback, GuardrailCertificate, SegmentCertificate, SolverReport,
+    Certificate, Confidence, Decision, Fallback, GuardrailCertificate, NamedCertificate,
+    SegmentCertificate, SolverReport,
 };
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
