@@ -43,25 +43,24 @@ pub use commands::{
     OfferedAction, OutcomeReport, Reply, Report, Reported, RequestContext, RetireArm, Transaction,
 };
 pub use events::{
-    Author, Candidate, Charge, DecisionEvent, Estimates, Event, EventKind, Import, Known,
-    OutcomeEvent, OutcomeSoFar, Part, PublishedPolicy, Record, candidate_names, named_costs,
-    replay_reports, shown_id,
+    Author, Candidate, Charge, DecisionEvent, Event, EventKind, Import, OutcomeEvent, OutcomeSoFar,
+    Part, PolicyEstimates, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
+    shown_id,
 };
 pub use queries::{
-    AlarmView, ArmView, Beliefs, EstimateView, EvidenceView, ExperimentStats, ExperimentSummary,
-    ExperimentView, FallbackView, HistoryView, ListExperiments, LiveState, MinuteView, Page,
-    Picture, PointView, Query, RaisedView, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
-    ReadImports, ReadSegments, ReadState, ReadStats, Refusing, SegmentPage, SegmentState, Stats,
-    SummariseExperiments, TtlStatus, beliefs,
+    ArmView, EvidenceView, ExperimentStats, ExperimentSummary, ExperimentView, HistoryView,
+    ListExperiments, LiveState, Page, Picture, Query, ReadDigest, ReadExperiment, ReadFacts,
+    ReadHistory, ReadImports, ReadSegments, ReadState, ReadStats, Refusing, SegmentPage,
+    SegmentState, Stats, SummariseExperiments, TtlStatus, in_units_of_certificates,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
-    Account, Alarm, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration,
-    Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Evidence, Experiment,
-    ExperimentStatus, Facts, GivenSegment, GuardrailPoint, History, Imported, Kind,
-    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
-    RecordedAlarm, SegmentFields, Segments, State, period_bounds,
+    Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration, Counts,
+    Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Experiment, ExperimentStatus, Facts,
+    ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
+    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields,
+    Segments, State, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

@@ -5,11 +5,11 @@ use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A moment, to the microsecond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
@@ -61,6 +61,17 @@ impl Serialize for Timestamp {
         } else {
             serializer.serialize_i64(self.0)
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return i64::deserialize(deserializer).map(Self);
+        }
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let time = humantime::parse_rfc3339(&text).map_err(D::Error::custom)?;
+        Ok(time.into())
     }
 }
 

@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use banister::{ArmEstimate, Assumption, Confidence, Scope, SegmentCertificate};
+use banister::{ArmEstimate, Certificate, Scope, SegmentCertificate};
 use banister_engine::{
-    AlarmRaised, AlarmView, Beliefs, Decided, EstimateView, Estimates, EvidenceView, Facts,
-    FallbackView, LiveState, PublishedPolicy, RaisedView, Reported, SegmentPage, SegmentState,
-    Timestamp, named_costs,
+    AlarmRaised, Decided, EvidenceView, Facts, ForcedSafe, LiveState, PolicyEstimates,
+    PublishedPolicy, RecordedAlarm, Reported, SegmentPage, SegmentState, Timestamp, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,59 +24,6 @@ pub struct Share {
     pub safe: bool,
     /// Its probability.
     pub probability: f64,
-}
-
-/// Certificate of a policy.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Certificate {
-    /// One entry per guardrail.
-    pub guardrails: Vec<CertifiedGuardrail>,
-    /// Reward of the policy if every interval ended well.
-    pub optimistic_reward: f64,
-    /// Proof of the solver.
-    pub solver: Solver,
-    /// Reason for which the safe action was forced, if it was.
-    pub fallback: Option<FallbackView>,
-    /// Outcomes it is based on.
-    pub outcomes: u64,
-    /// Probability with which no policy ever violates a guardrail, and that with which the regret bound holds
-    /// too (null where it is one in expectation); null where the agent does not state them.
-    pub confidence: Option<Confidence>,
-    /// The assumptions it rests on, and whether something watches each.
-    pub rests_on: Vec<Assumption>,
-}
-
-/// Certificate of a guardrail.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CertifiedGuardrail {
-    /// Name.
-    pub name: String,
-    /// The policy's expected signal if every action is as bad as its interval allows.
-    pub pessimistic_cost: f64,
-    /// Threshold that the signal must not cross.
-    pub threshold: f64,
-    /// Distance to the threshold; never negative.
-    pub slack: f64,
-    /// Shadow price: reward per unit of threshold.
-    pub price: f64,
-    /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub capped: bool,
-}
-
-/// Proof of the solver, in reward units.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Solver {
-    /// `optimal`, `budget` or `infeasible`.
-    pub status: String,
-    /// Objective at the policy.
-    pub value: f64,
-    /// Proven bound on the objective of every feasible policy.
-    pub upper_bound: f64,
-    /// `upper_bound − value`.
-    pub gap: f64,
-    /// Linear problems solved for the proof.
-    pub nodes: u64,
 }
 
 /// A decision.
@@ -138,7 +84,7 @@ pub enum OutcomeStatus {
     Complete,
 }
 
-/// Beliefs about an action.
+/// Estimates of an action of a policy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct KnownAction {
     /// The action.
@@ -147,12 +93,9 @@ pub struct KnownAction {
     pub index: u32,
     /// Its probability under the policy.
     pub probability: f64,
-    /// Outcomes of it.
-    pub pulls: Option<u64>,
-    /// Its reward.
-    pub reward: EstimateView,
-    /// Its signal under each guardrail.
-    pub guardrails: Vec<EstimateView>,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
 }
 
 /// The live picture of an experiment.
@@ -178,9 +121,9 @@ pub struct State {
     /// Every arm.
     pub arms: Vec<ArmState>,
     /// Set while the safe action is forced.
-    pub alarm: Option<AlarmView>,
+    pub alarm: Option<ForcedSafe>,
     /// Alarms that nobody has acknowledged yet, oldest first.
-    pub alarms: Vec<RaisedView>,
+    pub alarms: Vec<RecordedAlarm>,
     /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     pub evidence: Vec<EvidenceView>,
     /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
@@ -242,27 +185,11 @@ pub struct SegmentGuardrail {
 pub struct SegmentArm {
     /// Name.
     pub name: String,
-    /// False once it is retired.
-    pub offered: bool,
     /// Its probability.
     pub probability: f64,
-    /// Outcomes of it.
-    pub pulls: Option<u64>,
-    /// Its reward.
-    pub reward: EstimateView,
-    /// Its signal under each guardrail.
-    pub guardrails: Vec<EstimateView>,
-}
-
-/// Estimates of a policy.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct PolicyEstimates {
-    /// Its reward.
-    pub reward: EstimateView,
-    /// Its signal under each guardrail.
-    pub guardrails: Vec<EstimateView>,
-    /// The safe action's own reward, if it is known.
-    pub safe: Option<EstimateView>,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
 }
 
 /// An arm now.
@@ -270,18 +197,13 @@ pub struct PolicyEstimates {
 pub struct ArmState {
     /// Name.
     pub name: String,
-    /// False once it is retired.
-    pub offered: bool,
     /// True for the safe one.
     pub safe: bool,
-    /// Outcomes of it.
-    pub pulls: Option<u64>,
     /// Its probability under the policy now.
     pub probability: Option<f64>,
-    /// Its reward.
-    pub reward: EstimateView,
-    /// Its signal under each guardrail.
-    pub guardrails: Vec<EstimateView>,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
     /// Decisions for it whose time to live is over.
     pub matured: u64,
     /// Those of them whose outcome never came.
@@ -351,9 +273,9 @@ pub fn policy(
     let entries = published.policy.iter();
     entries
         .map(|&(index, probability)| Share {
-            action: facts.action_name(candidates, index),
-            index,
-            safe: index == published.safe,
+            action: facts.action_name(candidates, index as u32),
+            index: index as u32,
+            safe: index == published.safe as usize,
             probability,
         })
         .collect()
@@ -361,35 +283,9 @@ pub fn policy(
 
 /// Renders a certificate with names.
 pub fn certificate(published: &PublishedPolicy, facts: &Facts) -> Certificate {
-    let guardrails = std::iter::zip(&facts.problem.guardrails, &published.guardrails);
-    let solver = published.solver;
-    let status = serde_json::to_value(solver.status);
-    Certificate {
-        guardrails: guardrails
-            .map(|(declared, g)| CertifiedGuardrail {
-                name: declared.name.clone(),
-                pessimistic_cost: g.pessimistic_cost,
-                threshold: g.threshold,
-                slack: g.slack,
-                price: g.price,
-                capped: declared.signal.capped,
-            })
-            .collect(),
-        optimistic_reward: published.optimistic_reward,
-        solver: Solver {
-            status: (status.ok().as_ref().and_then(|s| s.as_str()))
-                .unwrap_or("budget")
-                .to_string(),
-            value: solver.value,
-            upper_bound: solver.upper_bound,
-            gap: solver.gap,
-            nodes: solver.nodes,
-        },
-        fallback: published.fallback.map(FallbackView::from),
-        outcomes: published.outcomes,
-        confidence: facts.confidence,
-        rests_on: facts.assumptions.clone(),
-    }
+    let guardrails = facts.problem.guardrails.iter();
+    let names = guardrails.map(|g| (g.name.as_str(), g.signal.capped));
+    published.certificate(names, facts.assumptions.clone())
 }
 
 /// Renders an outcome with names.
@@ -407,14 +303,6 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
     }
 }
 
-fn estimates(own: &Estimates, safe: Option<&ArmEstimate>) -> PolicyEstimates {
-    PolicyEstimates {
-        reward: own.reward.into(),
-        guardrails: own.guardrails.iter().map(|&e| e.into()).collect(),
-        safe: safe.map(|belief| belief.reward.into()),
-    }
-}
-
 /// Renders segments with names.
 pub fn segments(page: &SegmentPage) -> SegmentList {
     let facts = &page.facts;
@@ -425,7 +313,7 @@ pub fn segments(page: &SegmentPage) -> SegmentList {
             entry.map_or(0.0, |entry| entry.1)
         };
         let guardrails = facts.problem.guardrails.iter().enumerate();
-        let arms = std::iter::zip(&view.arms, &own.beliefs).enumerate();
+        let arms = view.arms.iter().enumerate();
         SegmentRow {
             name: view.name.clone(),
             pooled: view.pooled.clone(),
@@ -441,19 +329,13 @@ pub fn segments(page: &SegmentPage) -> SegmentList {
                 })
                 .collect(),
             arms: arms
-                .map(|(arm, (estimate, beliefs))| SegmentArm {
+                .map(|(arm, estimate)| SegmentArm {
                     name: facts.arms.get(arm).cloned().unwrap_or_default(),
-                    offered: estimate.offered,
                     probability: probability(arm),
-                    pulls: beliefs.pulls,
-                    reward: beliefs.reward,
-                    guardrails: beliefs.guardrails.clone(),
+                    estimate: estimate.clone(),
                 })
                 .collect(),
-            estimates: estimates(
-                &own.estimates,
-                facts.safe.and_then(|safe| view.arms.get(safe as usize)),
-            ),
+            estimates: own.estimates.clone(),
         }
     };
     SegmentList {
@@ -469,14 +351,11 @@ pub fn segments(page: &SegmentPage) -> SegmentList {
 pub fn state(view: &LiveState) -> State {
     let facts = &view.facts;
     let published = view.published.as_deref();
-    let arm = |(number, offered, beliefs): &(usize, bool, Beliefs)| ArmState {
+    let arm = |(number, estimate): &(usize, ArmEstimate)| ArmState {
         name: facts.arms.get(*number).cloned().unwrap_or_default(),
-        offered: *offered,
         safe: facts.safe == Some(*number as u32),
-        pulls: beliefs.pulls,
         probability: published.map(|p| p.probability(*number as u32)),
-        reward: beliefs.reward,
-        guardrails: beliefs.guardrails.clone(),
+        estimate: estimate.clone(),
         matured: view.missing.get(*number).map_or(0, |counts| counts.0),
         missing: view.missing.get(*number).map_or(0, |counts| counts.1),
     };
@@ -487,10 +366,7 @@ pub fn state(view: &LiveState) -> State {
         outcomes: view.outcomes,
         policy: published.map(|p| policy(p, facts, &view.candidates)),
         certificate: published.map(|p| certificate(p, facts)),
-        estimates: published.map(|p| {
-            let safe = p.known.iter().find(|known| known.action == p.safe);
-            estimates(&p.estimates, safe.map(|known| &known.belief))
-        }),
+        estimates: published.map(|p| p.estimates.clone()),
         segment: published.and_then(|p| p.segment.clone()),
         arms: view.arms.iter().map(arm).collect(),
         alarm: view.alarm.clone(),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use banister_engine::{AlarmRaised, Evidence, Monitor};
+use banister::AlarmKind;
+use banister_engine::{AlarmRaised, Monitor};
 
 use crate::health::Health;
 use crate::metrics::Metrics;
@@ -28,7 +29,7 @@ impl Monitor for ServiceMonitor {
 
     fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
         let (kind, reason, forces_safe) = (alarm.kind, &alarm.message, alarm.forces_safe);
-        if matches!(kind, Evidence::RewardRange | Evidence::Segments) {
+        if matches!(kind, AlarmKind::RewardRange | AlarmKind::Segments) {
             tracing::warn!(experiment, ?kind, reason, "warning");
         } else {
             tracing::error!(experiment, ?kind, reason, forces_safe, "alarm");

@@ -1,5 +1,6 @@
 //! Estimates of one arm, for inspection.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimates;
@@ -10,7 +11,7 @@ use crate::problem::Signal;
 use crate::problem::Standard;
 
 /// Estimates of one arm's mean reward and costs, in the user's units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmEstimate {
     /// True if the arm is on offer.
     pub offered: bool,
@@ -19,13 +20,14 @@ pub struct ArmEstimate {
     /// Mean reward of the arm.
     pub reward: Estimate,
     /// Its mean signal under each guardrail.
+    #[serde(rename = "guardrails")]
     pub costs: Vec<Estimate>,
 }
 
 /// An estimated mean and the interval that holds it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The estimate; `None` before the first outcome of an arm.
+    /// The estimate; `None` before the first outcome.
     pub mean: Option<f64>,
     /// Lower end of the interval in force.
     pub lower: f64,
@@ -34,7 +36,7 @@ pub struct Estimate {
 }
 
 /// A segment, or the pool of those that are not told apart, for inspection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SegmentView {
     /// Name of the segment; `None` for the pool.
     pub name: Option<String>,

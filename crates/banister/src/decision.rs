@@ -1,21 +1,23 @@
-//! A decision: a policy and the certificate a person can check.
+//! A decision: a policy and the certificate a person can check. By number inside programs and logs ([`Decision`]),
+//! by name where people read it ([`Certificate`]).
 
 use banister_solve::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::monitor::Alarm;
+use crate::monitor::{Alarm, Assumption};
 
 /// A policy with its certificate. Numbers are in the user's units.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// The policy as (arm, probability), by increasing arm; probabilities sum to one. Where actions
     /// were offered by their features, their numbers; the safe action comes after the last if it was
     /// not among them.
+    #[serde(with = "groups")]
+    #[schemars(with = "Vec<(usize, f64)>")]
     pub policy: Vec<(usize, f64)>,
     /// Part of its length that the action drawn is played at: x becomes `scale`·x, for agents whose
-    /// safe action is x_0 = 0. Such an outcome is taken by its features ([`crate::Agent::observe_at`]).
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    /// safe action is x_0 = 0. Such an outcome is taken by its features ([`crate::Choice::Offered`]).
     pub scale: f64,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
@@ -28,13 +30,10 @@ pub struct Decision {
     /// Reason for forcing the safe action, if it was forced.
     pub fallback: Option<Fallback>,
     /// Probabilities behind the certificate; `None` where the agent proves nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
     /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
     /// The segment's own part, where there is a policy for each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<SegmentCertificate>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
@@ -83,7 +82,7 @@ impl Confidence {
 }
 
 /// One guardrail's part of the certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GuardrailCertificate {
     /// The policy's expected signal if every arm is as bad as its interval allows (for a relative
     /// guardrail: its excess over the factor times the safe mean).
@@ -96,8 +95,42 @@ pub struct GuardrailCertificate {
     pub price: f64,
 }
 
+/// Certificate of a policy, by the names of its guardrails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Certificate {
+    /// One entry per guardrail.
+    pub guardrails: Vec<NamedCertificate>,
+    /// Reward of the policy if every interval ended well.
+    pub optimistic_reward: f64,
+    /// Status, value and proven bound of the solve.
+    pub solver: SolverReport,
+    /// Reason for forcing the safe action, if it was forced.
+    pub fallback: Option<Fallback>,
+    /// Number of outcomes it is based on.
+    pub outcomes: u64,
+    /// Probability with which no policy ever violates a guardrail, and that with which the regret bound holds
+    /// too (null where it is one in expectation); null where the agent does not state them.
+    pub confidence: Option<Confidence>,
+    /// The assumptions it rests on, and whether something watches each.
+    pub rests_on: Vec<Assumption>,
+}
+
+/// One guardrail's part of the certificate, by its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GuardrailCertificate")]
+pub struct NamedCertificate {
+    /// Name of the guardrail.
+    pub name: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub certificate: GuardrailCertificate,
+    /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub capped: bool,
+}
+
 /// The solver's part of the certificate, in reward units.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SolverReport {
     /// Outcome of the solve; `budget` with a `fallback`, where nothing was solved.
     pub status: Status,
@@ -112,9 +145,8 @@ pub struct SolverReport {
 }
 
 /// Reason for playing the safe action alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Fallback {
     /// The safe action's costs are not known well enough yet to prove any margin.
     MarginNotProven,
@@ -131,14 +163,6 @@ pub enum Fallback {
     IllConditioned,
     /// The rest of a budget over time does not cover the cost that the policy may have.
     BudgetExhausted,
-}
-
-fn whole() -> f64 {
-    1.0
-}
-
-fn is_whole(scale: &f64) -> bool {
-    *scale == 1.0
 }
 
 impl Default for Decision {
@@ -186,5 +210,61 @@ impl Decision {
             .iter()
             .find(|entry| entry.0 == arm)
             .map_or(0.0, |entry| entry.1)
+    }
+
+    /// The certificate by names; a guardrail is given as its name, and whether its signal has a cap.
+    pub fn certificate<'a>(
+        &self,
+        guardrails: impl IntoIterator<Item = (&'a str, bool)>,
+        rests_on: Vec<Assumption>,
+    ) -> Certificate {
+        let named = std::iter::zip(guardrails, &self.guardrails);
+        Certificate {
+            guardrails: named
+                .map(|((name, capped), &certificate)| NamedCertificate {
+                    name: name.to_string(),
+                    certificate,
+                    capped,
+                })
+                .collect(),
+            optimistic_reward: self.optimistic_reward,
+            solver: self.solver,
+            fallback: self.fallback,
+            outcomes: self.outcomes,
+            confidence: self.confidence,
+            rests_on,
+        }
+    }
+}
+
+/// A policy in binary formats: actions of equal probability as one group, since a thousand untried arms may share
+/// theirs.
+mod groups {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        policy: &[(usize, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return policy.serialize(serializer);
+        }
+        let groups = policy.chunk_by(|a, b| a.1.to_bits() == b.1.to_bits());
+        let group = |group: &[(usize, f64)]| -> (f64, Vec<usize>) {
+            (group[0].1, group.iter().map(|entry| entry.0).collect())
+        };
+        groups.map(group).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(usize, f64)>, D::Error> {
+        if deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer);
+        }
+        let groups = Vec::<(f64, Vec<usize>)>::deserialize(deserializer)?;
+        let flat = (groups.into_iter())
+            .flat_map(|(p, actions)| actions.into_iter().map(move |action| (action, p)));
+        Ok(flat.collect())
     }
 }

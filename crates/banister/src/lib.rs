@@ -90,7 +90,8 @@ pub use agent::{Agent, AgentView, AlarmAnswer, observe_all};
 pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
 pub use banister_solve as solve;
 pub use decision::{
-    Confidence, Decision, Fallback, GuardrailCertificate, SegmentCertificate, SolverReport,
+    Certificate, Confidence, Decision, Fallback, GuardrailCertificate, NamedCertificate,
+    SegmentCertificate, SolverReport,
 };
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};

@@ -89,8 +89,9 @@ impl Transaction<'_> {
         let event = match outcome {
             Ok(Some(outcome)) => {
                 *self.outcomes.entry(key).or_default() += 1;
+                let policy = self.policy_of(&record.event)?;
                 Event::Matured {
-                    safe_probability: self.policy_of(&record.event)?.safe_share(),
+                    safe_probability: policy.probability(policy.safe),
                     outcome,
                 }
             }

@@ -266,7 +266,7 @@ impl<'a> Transaction<'a> {
         let (problem, action) = (&own.checked.standard, record.event.action);
         let known = &record.outcome.part.costs;
         let charges = budgets.charges(record.number, known, costs, |guardrail| {
-            worst_case(problem, action, guardrail)
+            worst_case(problem, action as usize, guardrail)
         });
         if !charges.is_empty() {
             budgets.charge(record.number, &charges);

@@ -23,7 +23,7 @@ pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
 pub(crate) use policy::relative_to_safe;
-pub use policy::{Estimates, Known, PublishedPolicy};
+pub use policy::{PolicyEstimates, PublishedPolicy};
 pub use record::{EventKind, Record, shown_id};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub enum Event {
     Missing {
         action: u32,
         /// The policy it was drawn from.
-        policy: Vec<(u32, f64)>,
+        policy: Vec<(usize, f64)>,
         /// Its segment, where decisions have one.
         segment: Option<Arc<str>>,
     },

@@ -1,10 +1,12 @@
 //! A policy as it left the core: with its certificate, and what was known of its actions.
 
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use banister::solve::Status;
 use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Estimate, Fallback};
-use banister::{GuardrailCertificate, Scope, SegmentCertificate, SolverReport, Standard};
+use banister::{GuardrailCertificate, Scope, SolverReport, Standard};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
@@ -18,50 +20,42 @@ const NOTHING: Estimate = Estimate {
     upper: 0.0,
 };
 
-/// A policy and its certificate.
+/// A decision of the core whose actions are numbered as the log does, with what was known of them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PublishedPolicy {
-    /// (action, probability), by increasing action.
-    #[serde(with = "shares")]
-    pub policy: Vec<(u32, f64)>,
+    /// Policy and certificate. Alarms are events of their own.
+    pub decision: Decision,
     pub safe: u32,
-    /// One entry per guardrail.
-    pub guardrails: Vec<GuardrailCertificate>,
-    pub optimistic_reward: f64,
-    /// Proof of the solver.
-    pub solver: SolverReport,
-    /// Reason for which the safe action was forced.
-    pub fallback: Option<Fallback>,
-    /// Outcomes it is based on.
-    pub outcomes: u64,
-    /// Beliefs about the policy's actions, and about the safe one.
-    pub known: Vec<Known>,
+    /// Estimates of the policy's actions, and of the safe one, by increasing action.
+    pub known: Vec<(u32, ArmEstimate)>,
     /// The policy's own reward and guardrails.
-    pub estimates: Estimates,
-    /// The segment's own part of the certificate, where there is a policy for each.
-    pub segment: Option<SegmentCertificate>,
+    pub estimates: PolicyEstimates,
     /// The answer's part that all decisions of this policy share, once somebody asked.
     #[serde(skip)]
     pub rendered: OnceLock<String>,
 }
 
-/// Estimate of one action.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Known {
-    pub action: u32,
-    pub belief: ArmEstimate,
+impl Deref for PublishedPolicy {
+    type Target = Decision;
+
+    fn deref(&self) -> &Decision {
+        &self.decision
+    }
 }
 
 /// Estimates of a policy: what it earns, and where it stands with every guardrail. For a relative
 /// guardrail that is the excess over the factor times the safe mean, as in certificates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Estimates {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyEstimates {
+    /// Its reward.
     pub reward: Estimate,
-    /// Expected signal per guardrail.
+    /// Its signal under each guardrail.
     pub guardrails: Vec<Estimate>,
+    /// The safe action's own reward, if it is known.
+    pub safe: Option<Estimate>,
 }
 
-impl Estimates {
+impl PolicyEstimates {
     /// Estimates of a policy over arms.
     pub(crate) fn of<'a>(
         problem: &CheckedProblem,
@@ -82,24 +76,20 @@ impl Estimates {
 }
 
 impl PublishedPolicy {
-    /// Probability of the safe action.
-    pub(crate) fn safe_share(&self) -> f64 {
-        let safe = self.policy.iter().find(|entry| entry.0 == self.safe);
-        safe.map_or(0.0, |entry| entry.1)
+    /// Estimate of an action, where it is kept.
+    pub fn estimate(&self, action: u32) -> Option<&ArmEstimate> {
+        let found = self.known.iter().find(|known| known.0 == action);
+        found.map(|(_, own)| own)
     }
 
-    /// Takes down what an agent has decided; `action_of` numbers its actions as the log does.
+    /// Records what an agent has decided; `action_of` numbers its actions as the log does.
     pub(crate) fn new(
         agent: &mut dyn Agent,
-        decision: &Decision,
+        mut decision: Decision,
         problem: &CheckedProblem,
         safe: usize,
         action_of: impl Fn(usize) -> u32,
     ) -> Self {
-        let mut policy: Vec<(u32, f64)> = (decision.policy.iter())
-            .map(|&(own, p)| (action_of(own), p))
-            .collect();
-        policy.sort_unstable_by_key(|entry| entry.0);
         let mut known = Vec::new();
         let mut total = Mixture::new(problem.guardrails.len());
         let safe_belief = agent.estimate(safe);
@@ -113,33 +103,28 @@ impl PublishedPolicy {
             }
             total.add(probability, &belief);
             if known.len() < MOST_KNOWN {
-                let action = action_of(own);
-                known.push(Known { action, belief });
+                known.push((action_of(own), belief));
             }
         }
         let estimates = total.finish(problem, safe_belief.as_ref());
-        if let Some(belief) = safe_belief {
-            let action = action_of(safe);
-            known.push(Known { action, belief });
+        known.extend(safe_belief.map(|belief| (action_of(safe), belief)));
+        known.sort_by_key(|known| known.0);
+        for (own, _) in &mut decision.policy {
+            *own = action_of(*own) as usize;
         }
-        known.sort_by_key(|known| known.action);
-        let guardrails = decision.guardrails.iter().map(|g| GuardrailCertificate {
-            pessimistic_cost: bounded(g.pessimistic_cost),
-            threshold: g.threshold,
-            slack: bounded(g.slack),
-            price: bounded(g.price),
-        });
+        decision.policy.sort_unstable_by_key(|entry| entry.0);
+        for g in &mut decision.guardrails {
+            g.pessimistic_cost = bounded(g.pessimistic_cost);
+            g.slack = bounded(g.slack);
+            g.price = bounded(g.price);
+        }
+        decision.optimistic_reward = bounded(decision.optimistic_reward);
+        decision.alarm = None;
         Self {
-            policy,
+            decision,
             safe: action_of(safe),
-            guardrails: guardrails.collect(),
-            optimistic_reward: bounded(decision.optimistic_reward),
-            solver: decision.solver,
-            fallback: decision.fallback,
-            outcomes: decision.outcomes,
             known,
             estimates,
-            segment: decision.segment.clone(),
             rendered: OnceLock::new(),
         }
     }
@@ -163,8 +148,8 @@ impl PublishedPolicy {
     /// The same for the segment alone, where there is one.
     fn own_safe_cost(&self, standard: &Standard, guardrail: usize) -> f64 {
         let threshold = standard.shown_threshold;
-        let safe = self.known.iter().find(|known| known.action == self.safe);
-        let Some(own) = safe.and_then(|known| known.belief.costs.get(guardrail)) else {
+        let safe = self.estimate(self.safe);
+        let Some(own) = safe.and_then(|safe| safe.costs.get(guardrail)) else {
             return threshold;
         };
         let shown = relative_to_safe(standard, *own, Some(own), true);
@@ -189,19 +174,19 @@ impl PublishedPolicy {
         fallback: Option<Fallback>,
     ) -> Self {
         let rest = 1.0 - share;
-        let others = self.policy.iter().filter(|entry| entry.0 != self.safe);
-        let mut policy: Vec<(u32, f64)> = (others.map(|&(action, p)| (action, share * p)))
+        let own_safe = self.safe as usize;
+        let others = self.policy.iter().filter(|entry| entry.0 != own_safe);
+        let mut policy: Vec<(usize, f64)> = (others.map(|&(action, p)| (action, share * p)))
             .filter(|entry| entry.1 > 0.0)
             .collect();
         let others: f64 = policy.iter().map(|entry| entry.1).sum();
-        policy.push((self.safe, (1.0 - others).max(0.0)));
+        policy.push((own_safe, (1.0 - others).max(0.0)));
         policy.sort_unstable_by_key(|entry| entry.0);
         let known = (self.known.iter())
-            .filter(|known| known.action == self.safe || share > 0.0)
+            .filter(|known| known.0 == self.safe || share > 0.0)
             .cloned()
             .collect();
-        let safe = self.known.iter().find(|known| known.action == self.safe);
-        let safe = safe.map(|known| &known.belief);
+        let safe = self.estimate(self.safe);
         let mix = |own: Estimate, safe: Option<Estimate>| match safe {
             Some(safe) => plus(plus(NOTHING, share, &own), rest, &safe),
             None => own,
@@ -234,21 +219,23 @@ impl PublishedPolicy {
         });
         let estimates = self.estimates.guardrails.iter().enumerate();
         Self {
-            policy,
-            safe: self.safe,
-            guardrails: guardrails.collect(),
-            optimistic_reward,
-            solver: SolverReport {
-                status: Status::Budget,
-                value: optimistic_reward,
-                upper_bound: self.solver.upper_bound,
-                gap: (self.solver.upper_bound - optimistic_reward).max(0.0),
-                nodes: self.solver.nodes,
+            decision: Decision {
+                policy,
+                guardrails: guardrails.collect(),
+                optimistic_reward,
+                solver: SolverReport {
+                    status: Status::Budget,
+                    value: optimistic_reward,
+                    gap: (self.solver.upper_bound - optimistic_reward).max(0.0),
+                    ..self.solver
+                },
+                fallback,
+                segment,
+                ..self.decision.clone()
             },
-            fallback,
-            outcomes: self.outcomes,
+            safe: self.safe,
             known,
-            estimates: Estimates {
+            estimates: PolicyEstimates {
                 reward: mix(self.estimates.reward, safe.map(|safe| safe.reward)),
                 guardrails: estimates
                     .map(|(i, own)| {
@@ -259,29 +246,21 @@ impl PublishedPolicy {
                         mix(*own, safe.map(shown))
                     })
                     .collect(),
+                safe: self.estimates.safe,
             },
-            segment,
             rendered: OnceLock::new(),
         }
     }
 
     /// The action that a uniform number in [0, 1) selects, and its probability.
     pub fn draw(&self, uniform: f64) -> (u32, f64) {
-        let mut rest = uniform;
-        for &(action, p) in &self.policy {
-            if rest < p {
-                return (action, p);
-            }
-            rest -= p;
-        }
-        // Probabilities sum to one up to rounding: the last takes what is left.
-        self.policy.last().copied().unwrap_or((0, 1.0))
+        let action = self.decision.draw(uniform) as u32;
+        (action, self.probability(action))
     }
 
     /// The probability of an action.
     pub fn probability(&self, action: u32) -> f64 {
-        let place = self.policy.binary_search_by_key(&action, |entry| entry.0);
-        place.map_or(0.0, |i| self.policy[i].1)
+        self.decision.probability(action as usize)
     }
 }
 
@@ -318,13 +297,13 @@ impl Mixture {
         }
     }
 
-    fn finish(self, problem: &CheckedProblem, safe: Option<&ArmEstimate>) -> Estimates {
+    fn finish(self, problem: &CheckedProblem, safe: Option<&ArmEstimate>) -> PolicyEstimates {
         let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
             Some(safe) => plus(own, self.safe - factor, safe),
             None => own,
         };
         let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
-        Estimates {
+        PolicyEstimates {
             reward: with_safe(self.signals[0], 0.0, safe.map(|belief| &belief.reward)),
             guardrails: guardrails
                 .enumerate()
@@ -333,6 +312,7 @@ impl Mixture {
                     with_safe(own, guardrail.factor, safe)
                 })
                 .collect(),
+            safe: safe.map(|belief| belief.reward),
         }
     }
 }
@@ -370,32 +350,5 @@ pub(crate) fn relative_to_safe(
         // (1 − f) times its own mean: one interval, not the difference of two.
         Some(safe) if is_safe => plus(NOTHING, 1.0 - f, safe),
         Some(safe) => plus(own, -f, safe),
-    }
-}
-
-/// Actions of equal probability written as one group: untried arms share theirs, and there may be a
-/// thousand of them.
-mod shares {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        policy: &[(u32, f64)],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let groups: Vec<(f64, Vec<u32>)> = policy
-            .chunk_by(|a, b| a.1.to_bits() == b.1.to_bits())
-            .map(|group| (group[0].1, group.iter().map(|entry| entry.0).collect()))
-            .collect();
-        groups.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<(u32, f64)>, D::Error> {
-        let groups = Vec::<(f64, Vec<u32>)>::deserialize(deserializer)?;
-        let flat = groups
-            .into_iter()
-            .flat_map(|(p, actions)| actions.into_iter().map(move |action| (action, p)));
-        Ok(flat.collect())
     }
 }

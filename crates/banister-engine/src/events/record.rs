@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
 /// First byte of every body.
-const VERSION: u8 = 6;
+const VERSION: u8 = 7;
 /// Bytes of a seal, the last of a body.
 const SEAL: usize = 8;
 

@@ -10,12 +10,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
-use crate::events::shown_id;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome,
-    Experiment, ExperimentStatus, Facts, RecordedAlarm, Segments, State, round,
+    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, Experiment,
+    ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, State, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -186,18 +185,18 @@ pub struct ExperimentSummary {
     pub context: Option<DeclaredContext>,
     /// Features of the candidates that every decision brings.
     pub dimension: Option<usize>,
-    /// Names of the guardrails.
-    pub guardrails: Vec<String>,
-    /// Guarantee of the agent about the guardrails.
+    /// The guardrails.
+    pub guardrails: Vec<Guardrail>,
+    /// Guarantee of the agent about the guardrails: the default agents are safe in every round.
     pub guarantee: Guarantee,
     /// Counts so far.
     pub counts: Counts,
     /// Set while the safe action is forced.
-    pub alarm: Option<AlarmView>,
+    pub alarm: Option<ForcedSafe>,
     /// Set while a budget refuses decisions.
     pub refusing: Option<Refusing>,
-    /// Alarms that nobody has acknowledged yet.
-    pub alarms: usize,
+    /// Alarms that nobody has acknowledged yet, oldest first.
+    pub alarms: Vec<RecordedAlarm>,
     /// Its last event in the log.
     pub number: u64,
 }
@@ -215,12 +214,12 @@ impl ExperimentSummary {
             arms_offered: experiment.arms.iter().filter(|arm| arm.offered).count(),
             context: declaration.context.clone(),
             dimension: declaration.dimension,
-            guardrails: experiment.facts.guardrails.clone(),
+            guardrails: declaration.guardrails.clone(),
             guarantee: checked.config.guarantee(),
             counts: experiment.counts,
             alarm: alarm(experiment, sets, now),
             refusing: Refusing::now(experiment, sets, now),
-            alarms: experiment.open_alarms().count(),
+            alarms: experiment.open_alarms().cloned().collect(),
             number: experiment.number,
         }
     }
@@ -230,32 +229,19 @@ impl ExperimentSummary {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Experiment")]
 pub struct ExperimentView {
-    /// Name.
-    pub name: String,
-    /// Description for people.
-    pub description: String,
-    /// Status: running, paused or archived.
-    pub status: ExperimentStatus,
-    /// True in shadow mode: the caller's own action is what happens.
-    pub shadow: bool,
-    /// Time of creation.
-    pub created: Timestamp,
+    /// What lists show, too.
+    #[serde(flatten)]
+    pub summary: ExperimentSummary,
     /// The arms, retired ones too; none where decisions bring candidates.
     pub arms: Vec<ArmView>,
-    /// Context that every decision brings: how many numbers, or its fields.
-    pub context: Option<DeclaredContext>,
     /// Segments as declared, where every decision has one.
     pub segments: Option<Segments>,
-    /// Features of the candidates that every decision brings.
-    pub dimension: Option<usize>,
     /// Features of the safe action, with `dimension`.
     pub safe_action: Option<Vec<f64>>,
     /// Name of the safe arm.
     pub safe: Option<String>,
     /// The reward signal.
     pub reward: SignalConfig,
-    /// The guardrails.
-    pub guardrails: Vec<Guardrail>,
     /// The probability with which no policy ever violates a guardrail; certificates state beside it that of the
     /// regret bound.
     pub confidence: f64,
@@ -263,8 +249,6 @@ pub struct ExperimentView {
     pub agent: AgentConfig,
     /// Reaction to alarms in force; null where nothing watches the agent.
     pub on_breach: Option<OnBreach>,
-    /// Guarantee of the agent about the guardrails: the default agents are safe in every round.
-    pub guarantee: Guarantee,
     /// The assumptions that its certificates rest on, and whether something watches each.
     pub rests_on: Vec<Assumption>,
     /// Outcomes are learned this many seconds after their decisions, in the order of decisions.
@@ -273,16 +257,14 @@ pub struct ExperimentView {
     pub default_outcome: Option<DefaultOutcome>,
     /// Budgets over time, by guardrail.
     pub budgets: BTreeMap<String, OneOrMany<BudgetView>>,
-    /// Counts so far.
-    pub counts: Counts,
-    /// Set while the safe action is forced.
-    pub alarm: Option<AlarmView>,
-    /// Set while a budget refuses decisions.
-    pub refusing: Option<Refusing>,
-    /// Alarms that nobody has acknowledged yet, oldest first.
-    pub alarms: Vec<RaisedView>,
-    /// Its last event in the log.
-    pub number: u64,
+}
+
+impl Deref for ExperimentView {
+    type Target = ExperimentSummary;
+
+    fn deref(&self) -> &ExperimentSummary {
+        &self.summary
+    }
 }
 
 /// An arm.
@@ -303,18 +285,6 @@ pub struct ArmView {
     pub ranges: ArmRanges,
 }
 
-/// The safe action is forced.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "Alarm")]
-pub struct AlarmView {
-    /// Reason.
-    pub reason: FallbackView,
-    /// Since when.
-    pub since: Timestamp,
-    /// The first decision that was.
-    pub decision: Option<String>,
-}
-
 /// Budget that refuses decisions, since its rest does not cover the safe action.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Refusing {
@@ -328,68 +298,6 @@ impl Refusing {
     fn now(experiment: &Experiment, sets: &ClockSets, now: Timestamp) -> Option<Self> {
         let (guardrail, until) = experiment.refused_by(sets, now)?;
         Some(Self { guardrail, until })
-    }
-}
-
-/// An alarm: an assumption is false, at the level of its test.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "RaisedAlarm")]
-pub struct RaisedView {
-    /// Number of its event.
-    pub number: u64,
-    /// Time at which it was raised.
-    pub since: Timestamp,
-    /// The alarm.
-    #[serde(flatten)]
-    pub alarm: AlarmRaised,
-    /// Time at which a person acknowledged it.
-    pub acknowledged: Option<Timestamp>,
-}
-
-impl From<&RecordedAlarm> for RaisedView {
-    fn from(recorded: &RecordedAlarm) -> Self {
-        Self {
-            number: recorded.number,
-            since: Timestamp(recorded.since),
-            alarm: recorded.alarm.clone(),
-            acknowledged: recorded.acknowledged.map(Timestamp),
-        }
-    }
-}
-
-/// Reason for which the safe action was forced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Fallback")]
-pub enum FallbackView {
-    /// The safe action's costs are not known well enough yet to prove any margin.
-    MarginNotProven,
-    /// The solver gave no policy that checks.
-    SolverFailed,
-    /// Rounding may have undone the regression: features are too long for `lambda`.
-    IllConditioned,
-    /// The experiment is paused.
-    Paused,
-    /// An alarm was raised and nobody has acknowledged it yet.
-    Alarm,
-    /// The solver used up its work before it had a policy that checks.
-    Budget,
-    /// The rest of a budget does not cover what the policy may cost.
-    BudgetExhausted,
-}
-
-impl From<Fallback> for FallbackView {
-    fn from(fallback: Fallback) -> Self {
-        match fallback {
-            Fallback::MarginNotProven => Self::MarginNotProven,
-            Fallback::IllConditioned => Self::IllConditioned,
-            Fallback::Paused => Self::Paused,
-            Fallback::Alarm => Self::Alarm,
-            Fallback::Budget => Self::Budget,
-            Fallback::BudgetExhausted => Self::BudgetExhausted,
-            // Reasons that are not known here yet: the agent could not do better.
-            _ => Self::SolverFailed,
-        }
     }
 }
 
@@ -408,11 +316,7 @@ impl ExperimentView {
         let declaration = &checked.declaration;
         let arms = experiment.arms.iter().enumerate();
         Self {
-            name: declaration.name.clone(),
-            description: declaration.description.clone(),
-            status: experiment.status,
-            shadow: declaration.shadow,
-            created: experiment.created,
+            summary: ExperimentSummary::new(experiment, sets, now),
             arms: arms
                 .map(|(number, arm)| ArmView {
                     name: arm.name.clone(),
@@ -422,26 +326,17 @@ impl ExperimentView {
                     ranges: checked.standard.arm_ranges(number),
                 })
                 .collect(),
-            context: declaration.context.clone(),
             segments: experiment.facts.segments.clone(),
-            dimension: declaration.dimension,
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),
             reward: declaration.reward.clone(),
-            guardrails: declaration.guardrails.clone(),
             confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),
             on_breach: experiment.on_breach(),
-            guarantee: checked.config.guarantee(),
+            rests_on: assumptions(experiment),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
             budgets: experiment.budget_views(sets, now),
-            counts: experiment.counts,
-            rests_on: assumptions(experiment),
-            alarm: alarm(experiment, sets, now),
-            refusing: Refusing::now(experiment, sets, now),
-            alarms: experiment.open_alarms().map(RaisedView::from).collect(),
-            number: experiment.number,
         }
     }
 }
@@ -463,12 +358,7 @@ pub(super) fn alarm(
     experiment: &Experiment,
     sets: &ClockSets,
     now: Timestamp,
-) -> Option<AlarmView> {
+) -> Option<ForcedSafe> {
     let is_over = |reason| reason == Fallback::BudgetExhausted && experiment.is_covered(sets, now);
-    let alarm = experiment.alarm.filter(|alarm| !is_over(alarm.reason))?;
-    Some(AlarmView {
-        reason: alarm.reason.into(),
-        since: Timestamp(alarm.since),
-        decision: alarm.decision.map(|number| shown_id(None, number)),
-    })
+    (experiment.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
 }

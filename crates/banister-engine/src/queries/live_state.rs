@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use banister::Monitor;
+use banister::{ArmEstimate, Monitor};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment::alarm;
-use super::{AlarmView, Beliefs, Query, RaisedView, beliefs};
+use super::{Query, in_units_of_certificates};
 use crate::events::PublishedPolicy;
 use crate::refusal::Refusal;
-use crate::state::{Experiment, Facts, LearnedView, State};
+use crate::state::{Experiment, Facts, ForcedSafe, LearnedView, RecordedAlarm, State};
 use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
@@ -48,12 +48,12 @@ pub struct LiveState {
     /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
     pub facts: Arc<Facts>,
-    /// Number, offer and beliefs of every arm.
-    pub arms: Vec<(usize, bool, Beliefs)>,
+    /// Number and estimate of every arm, in the units of certificates.
+    pub arms: Vec<(usize, ArmEstimate)>,
     /// Set while the safe action is forced.
-    pub alarm: Option<AlarmView>,
+    pub alarm: Option<ForcedSafe>,
     /// Alarms that nobody has acknowledged yet, oldest first.
-    pub alarms: Vec<RaisedView>,
+    pub alarms: Vec<RecordedAlarm>,
     /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     pub evidence: Vec<EvidenceView>,
     /// Decisions whose time to live is over and whose outcome never came, by arm: of how many, how many.
@@ -100,13 +100,14 @@ impl Query for ReadState {
         let candidates = latest.map_or_else(Vec::new, |latest| latest.candidates.clone());
         let all = learned.estimates;
         let safe = experiment.checked.safe;
-        let safe =
-            (all.iter().find(|(number, _)| *number == safe)).map(|(_, belief)| belief.clone());
-        let mut arms: Vec<(usize, bool, Beliefs)> = (all.iter())
-            .map(|(number, belief)| {
-                let is_safe = *number == experiment.checked.safe;
-                let view = beliefs(&experiment.checked.standard, belief, safe.as_ref(), is_safe);
-                (*number, experiment.arms[*number].offered, view)
+        let own_safe = all.iter().find(|(number, _)| *number == safe);
+        let own_safe = own_safe.map(|(_, estimate)| estimate);
+        let problem = &experiment.checked.standard;
+        let mut arms: Vec<(usize, ArmEstimate)> = (all.iter())
+            .map(|(number, own)| {
+                let shown = in_units_of_certificates(problem, own, own_safe, *number == safe);
+                let offered = experiment.arms[*number].offered;
+                (*number, ArmEstimate { offered, ..shown })
             })
             .collect();
         arms.sort_by_key(|arm| arm.0);
@@ -125,7 +126,7 @@ impl Query for ReadState {
                 .collect(),
             arms,
             alarm: alarm(experiment, &sets, now),
-            alarms: experiment.open_alarms().map(RaisedView::from).collect(),
+            alarms: experiment.open_alarms().cloned().collect(),
             evidence: evidence(experiment, learned.monitor.as_ref()),
             watched_one_in: learned.monitor.as_ref().map_or(1, Monitor::stride),
         })

@@ -18,13 +18,13 @@ mod stats;
 mod ttl;
 
 pub use digest::ReadDigest;
-pub use estimates::{Beliefs, EstimateView, beliefs};
+pub use estimates::in_units_of_certificates;
 pub use experiment::{
-    AlarmView, ArmView, ExperimentSummary, ExperimentView, FallbackView, ListExperiments, Page,
-    Picture, RaisedView, ReadExperiment, Refusing, SummariseExperiments,
+    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, Picture, ReadExperiment,
+    Refusing, SummariseExperiments,
 };
 pub use facts::{ReadFacts, ReadImports};
-pub use history::{HistoryView, MinuteView, PointView, ReadHistory};
+pub use history::{HistoryView, ReadHistory};
 pub use live_state::{EvidenceView, LiveState, ReadState};
 pub use segments::{ReadSegments, SegmentPage, SegmentState};
 pub use stats::{ExperimentStats, ReadStats, Stats};

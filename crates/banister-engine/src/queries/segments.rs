@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Query;
-use super::estimates::{Beliefs, beliefs};
-use crate::events::Estimates;
+use super::estimates::in_units_of_certificates;
+use crate::events::PolicyEstimates;
 use crate::refusal::Refusal;
 use crate::state::{Facts, SegmentsView, State};
 use crate::time::Timestamp;
@@ -52,14 +52,12 @@ pub struct SegmentPage {
     pub facts: Arc<Facts>,
 }
 
-/// A segment, or the pool of those that are not told apart.
+/// A segment, or the pool of those that are not told apart; estimates of arms in the units of certificates.
 #[derive(Debug)]
 pub struct SegmentState {
     pub view: banister::SegmentView,
-    /// Beliefs by arm, in the units of certificates.
-    pub beliefs: Vec<Beliefs>,
     /// Reward and guardrails of its policy.
-    pub estimates: Estimates,
+    pub estimates: PolicyEstimates,
 }
 
 impl Query for ReadSegments {
@@ -74,12 +72,15 @@ impl Query for ReadSegments {
             None => (experiment.learner).with(|core| core.segments(self.places)),
         };
         let safe = experiment.checked.safe;
-        let segments = views.into_iter().map(|view| SegmentState {
-            beliefs: (view.arms.iter().enumerate())
-                .map(|(arm, own)| beliefs(&facts.problem, own, view.arms.get(safe), arm == safe))
-                .collect(),
-            estimates: Estimates::of(&facts.problem, &view.policy, safe, |arm| view.arms.get(arm)),
-            view,
+        let segments = views.into_iter().map(|mut view| {
+            let problem = &facts.problem;
+            let estimates =
+                PolicyEstimates::of(problem, &view.policy, safe, |arm| view.arms.get(arm));
+            let arms = view.arms.iter().enumerate().map(|(arm, own)| {
+                in_units_of_certificates(problem, own, view.arms.get(safe), arm == safe)
+            });
+            view.arms = arms.collect();
+            SegmentState { view, estimates }
         });
         Ok(SegmentPage {
             number: experiment.number,

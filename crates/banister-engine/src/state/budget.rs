@@ -114,8 +114,8 @@ fn units(billionths: i128) -> f64 {
 }
 
 /// Most that an action can cost under a guardrail, in billionths.
-pub(crate) fn worst_case(problem: &CheckedProblem, action: u32, guardrail: usize) -> i128 {
-    cost_of(problem.own_signal(action as usize, guardrail + 1).hi)
+pub(crate) fn worst_case(problem: &CheckedProblem, action: usize, guardrail: usize) -> i128 {
+    cost_of(problem.own_signal(action, guardrail + 1).hi)
 }
 
 impl Account {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Confidence, ContextArms, Fields, Model};
+use banister::{Agent, Assumption, CheckedProblem, ContextArms, Fields, Model};
 
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
 
@@ -32,8 +32,6 @@ pub struct Facts {
     /// Most numbers by which the action of an outcome is taken.
     pub width: usize,
     pub problem: CheckedProblem,
-    /// Probabilities of the agent's promises, where it states them.
-    pub confidence: Option<Confidence>,
     /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
     /// is answered the same.
     pub assumptions: Vec<Assumption>,
@@ -114,7 +112,6 @@ pub(crate) fn facts(
             }
         },
         problem: checked.standard.clone(),
-        confidence: checked.config.confidence(),
         assumptions: agent.assumptions(),
     })
 }

@@ -28,16 +28,19 @@ pub struct History {
 }
 
 /// A policy at some moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    pub time: i64,
+    /// Time of publication.
+    pub time: Timestamp,
+    /// Its estimated reward.
     pub reward: Estimate,
+    /// Its optimistic reward.
     pub optimistic_reward: f64,
     /// True if the safe action was forced.
     pub forced: bool,
-    /// Per guardrail: estimate, pessimistic cost, threshold, price.
+    /// One entry per guardrail; of scope `overall`, certified for all segments together.
     pub guardrails: Vec<GuardrailPoint>,
-    /// The segment that it is of, where decisions have one.
+    /// The segment that reward, estimates and guardrails of scope `each` are of, where decisions have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<SegmentCertificate>,
 }
@@ -68,11 +71,13 @@ pub struct GuardrailPoint {
 }
 
 /// Counts of one minute.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Minute {
-    /// Beginning of the minute, in microseconds.
-    pub time: i64,
+    /// Beginning of the minute.
+    pub time: Timestamp,
+    /// Decisions.
     pub decisions: u64,
+    /// Outcomes.
     pub outcomes: u64,
     /// Decisions where the safe action was forced.
     pub forced: u64,
@@ -103,14 +108,14 @@ impl History {
     pub(crate) fn publish(&mut self, time: Timestamp, published: &PublishedPolicy) {
         let owner = Point::owner(published.segment.as_ref());
         let mut recent = (self.points.iter().rev())
-            .take_while(|point| time.0.saturating_sub(point.time) < self.spacing);
+            .take_while(|point| time.0.saturating_sub(point.time.0) < self.spacing);
         // The first ones after a pause are what people wait for; the rest only fill the trace.
         if recent.any(|point| Point::owner(point.segment.as_ref()) == owner) {
             return;
         }
         let guardrails = std::iter::zip(&published.guardrails, &published.estimates.guardrails);
         self.points.push(Point {
-            time: time.0,
+            time,
             reward: published.estimates.reward,
             optimistic_reward: published.optimistic_reward,
             forced: published.fallback.is_some(),
@@ -162,7 +167,7 @@ impl History {
     }
 
     fn minute(&mut self, time: Timestamp) -> &mut Minute {
-        let start = time.0 - time.0.rem_euclid(MINUTE);
+        let start = Timestamp(time.0 - time.0.rem_euclid(MINUTE));
         if self.minutes.back().is_none_or(|last| last.time < start) {
             if self.minutes.len() == MOST_MINUTES {
                 self.minutes.pop_front();

@@ -38,8 +38,8 @@ pub use declaration::{
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::reserve;
 pub use experiment::{
-    Alarm, AlarmRaised, ArmMissing, Change, Counts, Evidence, Experiment, Imported, Latest,
-    Missing, RecordedAlarm,
+    AlarmRaised, ArmMissing, Change, Counts, Experiment, ForcedSafe, Imported, Latest, Missing,
+    RecordedAlarm,
 };
 pub use facts::Facts;
 pub use history::{GuardrailPoint, History, Minute, Point};

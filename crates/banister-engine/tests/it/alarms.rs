@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use banister::{Fallback, OnBreach};
+use banister::{AlarmKind, Fallback, OnBreach};
 use banister_engine::{
-    AcknowledgeAlarms, Event, EventKind, Evidence, Import, ImportOutcomes, Record, rebuild,
+    AcknowledgeAlarms, Event, EventKind, Import, ImportOutcomes, Record, rebuild,
 };
 use common::engine::{Engine, conflict, field, plain};
 use common::{Place, both, until};
@@ -65,10 +65,10 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
         engine.show("x").unwrap().counts.outcomes == 60
     });
     let state = engine.live_state("x");
-    let (_, _, beliefs) = &state.arms[1];
+    let (_, beliefs) = &state.arms[1];
     let buyers = bold.iter().filter(|i| *i % 20 == 0).count();
     let mean = buyers as f64 / bold.len() as f64;
-    assert!((beliefs.guardrails[0].mean.unwrap() - mean).abs() < 1e-12);
+    assert!((beliefs.costs[0].mean.unwrap() - mean).abs() < 1e-12);
     // In the order of decisions, each once.
     let matured: Vec<u64> = (records(place).iter())
         .filter(|r| r.kind == EventKind::Outcome)
@@ -113,11 +113,11 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
         let state = engine.live_state(name);
         let missing: u64 = state.missing.iter().map(|counts| counts.1).sum();
         assert_eq!(missing, engine.show(name).unwrap().counts.missing);
-        let alarms = engine.show(name).unwrap().alarms;
+        let alarms = engine.show(name).unwrap().summary.alarms;
         if differs {
             until("an alarm", || !engine.show(name).unwrap().alarms.is_empty());
             let alarm = &engine.show(name).unwrap().alarms[0].alarm;
-            assert_eq!(alarm.kind, Evidence::Missing);
+            assert_eq!(alarm.kind, AlarmKind::Missing);
             assert!(alarm.message.contains("not at random"), "{}", alarm.message);
             let decided = engine.decide(name, "after").unwrap();
             assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
@@ -260,8 +260,8 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
         (reported.complete, &reported.costs[..]),
         (true, &[Some(1.6)][..])
     );
-    let kinds: Vec<Evidence> = reported.alarms.iter().map(|alarm| alarm.kind).collect();
-    assert_eq!(kinds, [Evidence::RewardRange, Evidence::Range]);
+    let kinds: Vec<AlarmKind> = reported.alarms.iter().map(|alarm| alarm.kind).collect();
+    assert_eq!(kinds, [AlarmKind::RewardRange, AlarmKind::Range]);
     let alarm = &reported.alarms[1];
     assert_eq!(
         (alarm.guardrail.as_deref(), alarm.arm.as_deref()),
@@ -278,7 +278,7 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
     );
     let decided = engine.decide("x", "b").unwrap();
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
-    let recorded = engine.show("x").unwrap().alarms;
+    let recorded = engine.show("x").unwrap().summary.alarms;
     assert_eq!(recorded.len(), 2);
     assert_eq!(recorded[1].alarm, *alarm);
     let digest = engine.digest("x").unwrap();
@@ -317,8 +317,8 @@ fn a_model_that_is_refuted_says_where(place: &Place) {
             json!({"id": "next", "actions": [[0.0, 0.5, 0.1, 0.1]]}),
         )
         .unwrap();
-    let alarm = engine.show("x").unwrap().alarms.remove(0).alarm;
-    assert_eq!(alarm.kind, Evidence::ModelRefuted);
+    let alarm = engine.show("x").unwrap().summary.alarms.remove(0).alarm;
+    assert_eq!(alarm.kind, AlarmKind::ModelRefuted);
     assert!(
         alarm.message.contains("feature 2 ") && alarm.message.contains("feature 3 "),
         "{alarm:?}"

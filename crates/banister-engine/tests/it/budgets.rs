@@ -141,7 +141,7 @@ fn a_week_and_a_month_are_kept_together(place: &Place) {
         |engine: &Caller| matches!(engine.decide("x", "c"), Err(Refusal::Exhausted { .. }));
     let engine = Engine::start(&place.database);
     engine.create(budgeted(budgets(2.0, 100.0))).unwrap();
-    let until = |engine: &Caller| engine.show("x").unwrap().refusing.unwrap().until;
+    let until = |engine: &Caller| engine.show("x").unwrap().summary.refusing.unwrap().until;
     let end = |engine: &Caller, n: usize| {
         engine.show("x").unwrap().budgets["errors"].as_slice()[n].period_end
     };
@@ -272,9 +272,7 @@ fn only_the_safe_action_goes_beyond(place: &Place) {
         } else {
             // Whatever could have been drawn was covered.
             let policy = decided.published.policy.iter();
-            let worst = policy
-                .map(|entry| worst[entry.0 as usize])
-                .fold(0.0, f64::max);
+            let worst = policy.map(|entry| worst[entry.0]).fold(0.0, f64::max);
             assert!(before.remaining >= worst - 1e-12, "{before:?} {worst}");
         }
         explored += f64::from(u8::from(decided.action != 0));
@@ -288,7 +286,7 @@ fn only_the_safe_action_goes_beyond(place: &Place) {
         "{view:?}"
     );
     assert_eq!((view.remaining, view.reserved), (0.0, 0.0));
-    let alarm = engine.show("x").unwrap().alarm.unwrap();
+    let alarm = engine.show("x").unwrap().summary.alarm.unwrap();
     let live = engine.live_state("x").published.unwrap();
     assert_eq!(live.fallback, Some(Fallback::BudgetExhausted));
     assert_eq!(
@@ -440,7 +438,7 @@ fn the_policy_leans_to_the_safe_action_before_the_money_is_gone(place: &Place) {
     assert!(decided.published.probability(0) > 0.75 && decided.published.fallback.is_none());
     // By hand: the ends of the intervals, by the probabilities.
     let known = decided.published.known.iter();
-    let cost = known.map(|k| decided.published.probability(k.action) * k.belief.costs[0].upper);
+    let cost = known.map(|k| decided.published.probability(k.0) * k.1.costs[0].upper);
     assert!((cost.sum::<f64>() - certificate.pessimistic_cost).abs() < 1e-9);
     // The money that is left lasts, and the policy is the agent's own again.
     let more = json!({"budgets": {"errors": {"amount": 1e6, "per": per}}});

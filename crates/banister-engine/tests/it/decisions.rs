@@ -214,7 +214,7 @@ fn parts_are_held_until_complete_in_any_order(place: &Place) {
     let pulls: u64 = look(&engine)
         .arms
         .iter()
-        .filter_map(|arm| arm.2.pulls)
+        .filter_map(|arm| arm.1.pulls)
         .sum();
     assert_eq!(pulls, 6);
 }
@@ -297,7 +297,7 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
             .unwrap()
             .complete
     );
-    let pulls: Vec<_> = look(&engine).arms.iter().map(|arm| arm.2.pulls).collect();
+    let pulls: Vec<_> = look(&engine).arms.iter().map(|arm| arm.1.pulls).collect();
     assert_eq!(pulls, [Some(0), Some(0), Some(4)]);
     // What cannot be.
     let refused = |request: Value| field(engine.decide_with("x", request));

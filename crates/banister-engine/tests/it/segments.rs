@@ -5,9 +5,10 @@ use crate::common;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use banister::AlarmKind;
 use banister_engine::{
-    Decide, Decided, Evidence, Import, ImportOutcomes, Options, RaisedView, ReadSegments,
-    SegmentPage, rebuild,
+    Decide, Decided, Import, ImportOutcomes, Options, ReadSegments, RecordedAlarm, SegmentPage,
+    rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
 use common::ledger::agree;
@@ -123,7 +124,7 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
         let contexts: u64 = page.segments.iter().map(|own| own.view.contexts).sum();
         assert_eq!(contexts, if name == "x" { 320 } else { 300 });
         assert_eq!(page.segments[0].view.name.as_deref(), Some("de"));
-        assert_eq!(page.segments[0].beliefs.len(), 3);
+        assert_eq!(page.segments[0].view.arms.len(), 3);
         let frequencies = page.segments.iter().map(|own| own.view.frequency);
         assert!((frequencies.sum::<f64>() - 1.0).abs() < 1e-9);
     }
@@ -151,7 +152,7 @@ fn shown(caller: &Caller, name: &str) -> Vec<String> {
     each.map(|own| {
         format!(
             "{:?} {} {:?}",
-            own.view.name, own.view.contexts, own.beliefs
+            own.view.name, own.view.contexts, own.view.arms
         )
     })
     .collect()
@@ -239,12 +240,12 @@ fn outcomes_that_never_come_in_one_segment_raise_an_alarm_and_count_at_their_wor
             continue;
         }
         assert!((sum(&|arm| arm.costs[0].mean.unwrap()) - 0.1 * came - missing).abs() < 1e-9);
-        let is_missing = |own: &&RaisedView| own.alarm.kind == Evidence::Missing;
+        let is_missing = |own: &&RecordedAlarm| own.alarm.kind == AlarmKind::Missing;
         until("an alarm", || {
-            let alarms = engine.show(name).unwrap().alarms;
+            let alarms = engine.show(name).unwrap().summary.alarms;
             alarms.iter().any(|own| is_missing(&own))
         });
-        let alarms = engine.show(name).unwrap().alarms;
+        let alarms = engine.show(name).unwrap().summary.alarms;
         let own = alarms.iter().find(is_missing).unwrap();
         assert_eq!(own.alarm.segment.as_deref(), Some("fr"));
         assert!(!own.alarm.forces_safe);
@@ -423,7 +424,7 @@ fn a_breach_in_one_segment_is_told_by_its_name() {
         engine.report("x", &format!("d{i}"), report).unwrap();
     }
     until("an alarm", || !engine.show("x").unwrap().alarms.is_empty());
-    let alarms = engine.show("x").unwrap().alarms;
+    let alarms = engine.show("x").unwrap().summary.alarms;
     let own = (alarms.iter()).find(|own| own.alarm.segment.is_some());
     let own = own.unwrap_or_else(|| panic!("{alarms:?}"));
     assert_eq!(own.alarm.segment.as_deref(), Some("fr"));

@@ -110,7 +110,10 @@ fn paused_experiments_play_safe_and_learn(place: &Place) {
     for id in ["b", "c"] {
         let decided = engine.decide("x", id).unwrap();
         check(&decided);
-        assert_eq!(decided.published.policy, [(decided.published.safe, 1.0)]);
+        assert_eq!(
+            decided.published.policy,
+            [(decided.published.safe as usize, 1.0)]
+        );
         assert_eq!(decided.published.fallback, Some(banister::Fallback::Paused));
     }
     let view = engine.show("x").unwrap();

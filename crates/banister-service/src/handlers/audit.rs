@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use banister::Fallback;
 use banister_engine::{
-    Author, DecisionEvent, Event, Facts, FallbackView, Found, Key, Part, PublishedPolicy,
-    ReadFacts, Record, RequestContext, Timestamp, candidate_names, named_costs, replay_reports,
+    Author, DecisionEvent, Event, Facts, Found, Key, Part, PublishedPolicy, ReadFacts, Record,
+    RequestContext, Timestamp, candidate_names, in_units_of_certificates, named_costs,
+    replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,7 +58,7 @@ pub struct DecisionSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// Reason for which the safe action was forced, if it was.
-    pub fallback: Option<FallbackView>,
+    pub fallback: Option<Fallback>,
     /// Status.
     pub status: DecisionStatus,
     /// The reward, if known.
@@ -134,7 +136,7 @@ pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem>
         action: facts.action_name(&candidates, event.action),
         probability: event.probability,
         segment: event.segment.as_ref().map(|name| name.to_string()),
-        fallback: event.fallback.map(FallbackView::from),
+        fallback: event.fallback,
         status,
         reward: part.reward,
         costs: named_costs(&facts.guardrails, &part.costs),
@@ -176,7 +178,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let call = |action: u32| facts.action_name(&candidates, action);
     let decision = &found.decision;
     Ok(Audit {
-        known: known(&published, &facts.problem, safe, &call),
+        known: known(&published, &facts.problem, &call),
         decision: Decision {
             id: decision.shown_id(),
             experiment: facts.experiment.clone(),
@@ -221,22 +223,14 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
 fn known(
     published: &PublishedPolicy,
     problem: &banister::CheckedProblem,
-    safe: u32,
     call: &impl Fn(u32) -> String,
 ) -> Vec<KnownAction> {
-    let safe_belief = published.known.iter().find(|known| known.action == safe);
-    let safe_belief: Option<&banister::ArmEstimate> = safe_belief.map(|known| &known.belief);
-    let each = published.known.iter().map(|known| {
-        let beliefs =
-            banister_engine::beliefs(problem, &known.belief, safe_belief, known.action == safe);
-        KnownAction {
-            action: call(known.action),
-            index: known.action,
-            probability: published.probability(known.action),
-            pulls: beliefs.pulls,
-            reward: beliefs.reward,
-            guardrails: beliefs.guardrails,
-        }
+    let safe = published.estimate(published.safe);
+    let each = published.known.iter().map(|(index, own)| KnownAction {
+        action: call(*index),
+        index: *index,
+        probability: published.probability(*index),
+        estimate: in_units_of_certificates(problem, own, safe, *index == published.safe),
     });
     each.collect()
 }

@@ -1,11 +1,13 @@
 //! The policy and its certificate, and the last steps that every method shares: identical actions share
 //! their mass, and rounding never leaves a cost above its threshold.
 
-use super::problem::Lp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::problem::Lp;
+
 /// End of a solve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The policy is optimal up to rounding; `upper_bound` proves it.

@@ -95,13 +95,10 @@ pub struct Alarm {
     /// Assumption that the evidence contradicts.
     pub kind: AlarmKind,
     /// Index of the guardrail; none where the evidence is about the reward.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrail: Option<usize>,
     /// Number of the arm, where the evidence is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<usize>,
     /// Number of the segment, where the evidence is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<usize>,
     /// Outcomes taken when it was raised.
     pub outcome: u64,
@@ -117,7 +114,6 @@ pub struct Alarm {
     /// True if it forces the safe action until it is acknowledged.
     pub forces_safe: bool,
     /// Outcomes that the model does not explain, where the evidence is against it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misfit: Option<Misfit>,
 }
 

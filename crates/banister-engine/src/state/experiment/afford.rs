@@ -37,7 +37,7 @@ pub(crate) fn reserve(
     decision: &DecisionEvent,
 ) {
     let is_exhausted = decision.fallback == Some(Fallback::BudgetExhausted);
-    let worst = |guardrail: usize| worst_case(problem, decision.action, guardrail);
+    let worst = |guardrail: usize| worst_case(problem, decision.action as usize, guardrail);
     let dearest = |guardrail: usize| {
         let each = problem.own_signals(guardrail + 1).iter();
         each.map(|own| cost_of(own.hi)).max().unwrap_or(i128::MAX)
@@ -53,7 +53,7 @@ impl Experiment {
         sets: &ClockSets,
         time: Timestamp,
     ) -> Option<(&'a Account, i128)> {
-        let safe = self.checked.safe as u32;
+        let safe = self.checked.safe;
         let refusing = (budgets.0.iter())
             .filter(|account| account.budget.when_exhausted == WhenExhausted::Refuse)
             .map(|account| {
@@ -117,7 +117,7 @@ impl Experiment {
             let remaining = account.remaining(sets, now);
             let offered = (0..self.arms.len()).filter(|&arm| self.arms[arm].offered);
             let mut drawn = offered.chain([self.checked.safe]);
-            drawn.all(|action| worst_case(problem, action as u32, account.guardrail) <= remaining)
+            drawn.all(|action| worst_case(problem, action, account.guardrail) <= remaining)
         })
     }
 

@@ -11,49 +11,11 @@ use crate::time::Timestamp;
 /// Most alarms kept in memory; the log has all of them.
 const MOST_KEPT: usize = 100;
 
-/// Kind of evidence behind an alarm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// The decisions' observed costs are above the threshold.
-    Breach,
-    /// An arm's outcomes contradict each other over time.
-    Refuted,
-    /// The safe action costs other than was declared.
-    SafeCost,
-    /// Arms or segments differ in how many of their outcomes never came.
-    Missing,
-    /// Nearly as many names of segments were seen as there is room for: a warning.
-    Segments,
-    /// A part of the outcomes costs other than the model of the features allows.
-    ModelRefuted,
-    /// A cost lies outside its declared range.
-    Range,
-    /// A reward lies outside its declared range: a warning.
-    RewardRange,
-}
-
-impl From<AlarmKind> for Evidence {
-    fn from(kind: AlarmKind) -> Self {
-        match kind {
-            AlarmKind::Breach => Self::Breach,
-            AlarmKind::Refuted => Self::Refuted,
-            AlarmKind::SafeCost => Self::SafeCost,
-            AlarmKind::ModelRefuted => Self::ModelRefuted,
-            AlarmKind::Range => Self::Range,
-            AlarmKind::RewardRange => Self::RewardRange,
-            AlarmKind::Missing => Self::Missing,
-            AlarmKind::Segments => Self::Segments,
-        }
-    }
-}
-
 /// An alarm, as its event says it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct AlarmRaised {
     /// Kind of evidence.
-    pub kind: Evidence,
+    pub kind: AlarmKind,
     /// Name of the guardrail, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrail: Option<String>,
@@ -74,20 +36,23 @@ pub struct AlarmRaised {
 impl AlarmRaised {
     /// Returns true if it is about arms whose outcomes are missing, and not the agent's: those name a guardrail.
     fn is_by_arm(&self) -> bool {
-        self.kind == Evidence::Missing && self.guardrail.is_none()
+        self.kind == AlarmKind::Missing && self.guardrail.is_none()
     }
 }
 
 /// An alarm in the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Alarm")]
 pub struct RecordedAlarm {
     /// Number of its event.
     pub number: u64,
-    /// Time at which it was raised, in microseconds.
-    pub since: i64,
+    /// Time at which it was raised.
+    pub since: Timestamp,
+    /// The alarm.
+    #[serde(flatten)]
     pub alarm: AlarmRaised,
     /// Time at which a person acknowledged it.
-    pub acknowledged: Option<i64>,
+    pub acknowledged: Option<Timestamp>,
 }
 
 impl Experiment {
@@ -111,7 +76,7 @@ impl Experiment {
     fn named(&self, alarm: &Alarm, arm: Option<String>, segment: Option<String>) -> AlarmRaised {
         let guardrail = alarm.guardrail.and_then(|i| self.facts.guardrails.get(i));
         AlarmRaised {
-            kind: alarm.kind.into(),
+            kind: alarm.kind,
             guardrail: guardrail.cloned(),
             message: alarm.describe(&self.checked.standard, arm.as_deref(), segment.as_deref()),
             arm,
@@ -153,7 +118,7 @@ impl Experiment {
             format!("{} of {} of {name}", counts.missing, counts.matured)
         };
         Some(AlarmRaised {
-            kind: Evidence::Missing,
+            kind: AlarmKind::Missing,
             guardrail: None,
             arm: self.facts.arms.get(most).cloned(),
             segment: None,
@@ -202,7 +167,7 @@ impl Experiment {
         }
         self.alarms.push(RecordedAlarm {
             number,
-            since: time.0,
+            since: time,
             alarm,
             acknowledged: None,
         });
@@ -211,7 +176,7 @@ impl Experiment {
 
     pub(super) fn acknowledge(&mut self, time: Timestamp) -> Result<(), String> {
         for alarm in &mut self.alarms {
-            alarm.acknowledged.get_or_insert(time.0);
+            alarm.acknowledged.get_or_insert(time);
         }
         self.learner.apply(Op::Acknowledge)?;
         self.missing.acknowledge();

@@ -6,7 +6,7 @@ use banister::{Budget, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Alarm, Experiment, ExperimentStatus};
+use super::{Experiment, ExperimentStatus, ForcedSafe};
 use crate::object::OneOrMany;
 use crate::state::declaration::DefaultOutcome;
 use crate::state::learner::Op;
@@ -97,12 +97,13 @@ impl Experiment {
         }
         if let Some(status) = change.status {
             self.status = status;
-            let was_paused = matches!(self.alarm, Some(alarm) if alarm.reason == Fallback::Paused);
+            let was_paused =
+                (self.alarm.as_ref()).is_some_and(|own| own.reason == Fallback::Paused);
             match status {
                 ExperimentStatus::Paused if !was_paused => {
-                    self.alarm = Some(Alarm {
+                    self.alarm = Some(ForcedSafe {
                         reason: Fallback::Paused,
-                        since: time.0,
+                        since: time,
                         decision: None,
                     });
                 }

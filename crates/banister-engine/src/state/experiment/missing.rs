@@ -62,12 +62,11 @@ impl Missing {
     }
 
     /// Counts one whose outcome did not, given the policy it was drawn from.
-    pub(super) fn never_came(&mut self, arm: usize, policy: &[(u32, f64)]) {
+    pub(super) fn never_came(&mut self, arm: usize, policy: &[(usize, f64)]) {
         let drawn = self.arm(arm);
         drawn.matured += 1;
         drawn.missing += 1;
         for &(other, p) in policy {
-            let other = other as usize;
             let surprise = f64::from(u8::from(other == arm)) - p;
             for (wealth, bet) in self.arm(other).wealth.iter_mut().zip(BETS) {
                 *wealth = (*wealth * (1.0 + bet * surprise)).min(MOST);

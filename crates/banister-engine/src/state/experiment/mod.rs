@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::PublishedPolicy;
-use crate::events::{DecisionEvent, Event, OutcomeEvent, Record};
+use crate::events::{DecisionEvent, Event, OutcomeEvent, Record, shown_id};
 use crate::state::budget::Budgets;
 use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
@@ -30,7 +30,7 @@ use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, Own
 use crate::time::Timestamp;
 use afford::Allowed;
 pub(crate) use afford::reserve;
-pub use alarm::{AlarmRaised, Evidence, RecordedAlarm};
+pub use alarm::{AlarmRaised, RecordedAlarm};
 pub use change::Change;
 use kept::Kept;
 pub use missing::{ArmMissing, Missing};
@@ -66,14 +66,15 @@ pub struct Imported {
     pub number: u64,
 }
 
-/// Time and reason for which the safe action is forced.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Alarm {
+/// Reason for which the safe action is forced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForcedSafe {
+    /// Reason.
     pub reason: Fallback,
-    /// Time at which it began, in microseconds.
-    pub since: i64,
-    /// The first decision that was; none while it is only paused.
-    pub decision: Option<u64>,
+    /// Time at which it began.
+    pub since: Timestamp,
+    /// The first decision that was forced, as `@` and its number; null while it is only paused.
+    pub decision: Option<String>,
 }
 
 /// The last policy that decisions were drawn from.
@@ -99,7 +100,7 @@ pub struct Experiment {
     /// The trace for the page.
     pub history: History,
     /// Set while the safe action is forced.
-    pub alarm: Option<Alarm>,
+    pub alarm: Option<ForcedSafe>,
     /// The last policy that decisions were drawn from.
     pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
@@ -284,7 +285,8 @@ impl Experiment {
         if self.shares.len() == MOST_SHARES {
             self.shares.pop_front();
         }
-        self.shares.push_back((number, published.safe_share()));
+        self.shares
+            .push_back((number, published.probability(published.safe)));
         if let Some((own, current)) = &mut self.current
             && own.is_none()
             && Arc::ptr_eq(current, &published)
@@ -342,12 +344,12 @@ impl Experiment {
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
         self.history.decide(time, fallback);
-        self.alarm = fallback.map(|reason| match self.alarm {
+        self.alarm = fallback.map(|reason| match self.alarm.take() {
             Some(alarm) if alarm.reason == reason => alarm,
-            _ => Alarm {
+            _ => ForcedSafe {
                 reason,
-                since: time.0,
-                decision: Some(number),
+                since: time,
+                decision: Some(shown_id(None, number)),
             },
         });
         Ok(())

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kept::Kept;
 use super::{
-    Alarm, Arm, Core, Counts, Experiment, ExperimentStatus, Imported, Latest, Missing,
+    Arm, Core, Counts, Experiment, ExperimentStatus, ForcedSafe, Imported, Latest, Missing,
     RecordedAlarm, parts,
 };
 use crate::state::budget::Budgets;
@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 struct Saved {
     learned: Learned,
     history: History,
-    alarm: Option<Alarm>,
+    alarm: Option<ForcedSafe>,
     latest: Option<Latest>,
     settled: u64,
 }
@@ -31,7 +31,7 @@ struct Saved {
 struct Learned {
     key: u64,
     number: u64,
-    created: i64,
+    created: Timestamp,
     declaration: Declaration,
     status: ExperimentStatus,
     arms: Vec<Arm>,
@@ -48,9 +48,9 @@ struct Learned {
 }
 
 /// First byte of a snapshot: its version.
-const SEALED: u8 = 5;
+const SEALED: u8 = 7;
 /// The same of one that is compressed.
-const PACKED: u8 = 6;
+const PACKED: u8 = 8;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
 
@@ -129,7 +129,7 @@ impl Experiment {
         Learned {
             key: self.key,
             number: self.number,
-            created: self.created.0,
+            created: self.created,
             declaration: self.checked.declaration.clone(),
             status: self.status,
             arms: self.arms.clone(),
@@ -149,7 +149,7 @@ impl Experiment {
         Saved {
             learned: self.learned(),
             history: self.history.clone(),
-            alarm: self.alarm,
+            alarm: self.alarm.clone(),
             latest: self.latest.clone(),
             settled: self.settled,
         }
@@ -220,7 +220,7 @@ impl Experiment {
         let mut experiment = Self {
             key: learned.key,
             status: learned.status,
-            created: Timestamp(learned.created),
+            created: learned.created,
             number: learned.number,
             counts: learned.counts,
             imports: learned.imports,

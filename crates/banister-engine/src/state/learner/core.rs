@@ -287,9 +287,7 @@ impl Core {
         };
         let safe = agent.actions().map_or(0, |set| set.safe);
         let problem = &self.frame.facts.problem;
-        Ok(PublishedPolicy::new(
-            agent, &decision, problem, safe, number,
-        ))
+        Ok(PublishedPolicy::new(agent, decision, problem, safe, number))
     }
 
     /// Log's number of one of the agent's arms: linear agents number only those on offer.
