@@ -27,7 +27,7 @@ use crate::estimate::Estimates;
 use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Source;
 use crate::monitor::{Monitor, Next, Outcome};
-use crate::optimism::{Bounds, Floor, Optimism, Planner, index_lean};
+use crate::optimism::{Bounds, Floor, Planner, index_lean};
 use crate::problem::{ArmRanges, CheckedProblem, Problem, check_name};
 use crate::safe_cost::{TZeroRule, UnknownSafeCost};
 use config::CheckedOpb;
@@ -217,7 +217,7 @@ impl Opb {
             );
             return Err(Error::invalid("arm", name, allowed));
         }
-        self.widen(ranges)?;
+        self.problem.add_arm(ranges)?;
         self.push_arm(name.to_string());
         self.refresh_all();
         Ok(self.names.len() - 1)
@@ -254,25 +254,6 @@ impl Opb {
         self.check_outcome(arm, reward, costs)?;
         self.take(Source::Immediate, arm, reward, costs);
         Ok(())
-    }
-
-    /// Takes up the ranges of an arm that is about to be added.
-    pub(crate) fn widen(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
-        let optimism = self.checked.config.optimism;
-        let most = self.problem.reward.hi;
-        // The paper's bonus is enough while no reward lies a whole range above another.
-        let fixed = [Optimism::Paper, Optimism::Published];
-        if fixed.contains(&optimism)
-            && let Some([lo, hi]) = ranges.0.get("reward").filter(|own| own[1] > most)
-        {
-            let allowed = format!(
-                "optimism `{}` needs rewards up to {most}, as the arms declared have: use `index` or `least`",
-                optimism.name()
-            );
-            let value = format!("[{lo}, {hi}]");
-            return Err(Error::invalid("ranges.reward", value, allowed));
-        }
-        self.problem.add_arm(ranges)
     }
 
     /// Takes a checked outcome as it counts.

@@ -108,7 +108,7 @@ impl Opb {
         agent.monitor = monitor;
         for (number, arm) in snapshot.arms.iter().enumerate() {
             if number >= agent.problem.declared.arms.len() {
-                (agent.widen(&arm.ranges))
+                (agent.problem.add_arm(&arm.ranges))
                     .map_err(|e| broken(format!("arm `{}`: {e}", arm.name)))?;
             }
             agent.names.push(arm.name.clone());
