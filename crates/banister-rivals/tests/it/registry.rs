@@ -319,11 +319,11 @@ fn the_chapter_on_rivals_has_every_kind_with_its_promise() {
 fn an_agent_built_by_kind_is_the_agent_itself() {
     let declared = common::problem(3, vec![common::at_most(0.5, Some(0.1))]);
     let config: AgentConfig =
-        serde_json::from_str(r#"{"kind": "opb", "intervals": "hoeffding"}"#).expect("JSON");
+        serde_json::from_str(r#"{"kind": "opb", "intervals": "paper"}"#).expect("JSON");
     let config = config.with_horizon(500, false);
     let mut boxed = config.build(&declared).expect("valid");
     let direct = OpbConfig {
-        intervals: Some(banister::Intervals::Hoeffding),
+        intervals: Some(banister::Intervals::Paper),
         horizon: Some(500),
         ..OpbConfig::default()
     };

@@ -111,7 +111,7 @@ impl World {
         Ok(arm)
     }
 
-    /// V = U + D and u of an arm, as the agent has them.
+    /// V and u of an arm, as the agent has them: with `paper` intervals, U + D is the paper's r̂ + (1 + 2/Δ)β.
     pub fn column(&self, arm: usize) -> Change {
         let bound = |signal| {
             self.agent
@@ -123,12 +123,8 @@ impl World {
         for (i, tau) in self.thresholds.iter().enumerate() {
             let safe = self.costs[i][SAFE];
             let interval = bound(i + 1);
-            if arm == SAFE {
-                costs.push(safe);
-            } else {
-                spread = spread.max((interval.upper - interval.lower) / (tau - safe));
-                costs.push(interval.upper);
-            }
+            spread = spread.max((interval.upper - interval.lower) / (tau - safe));
+            costs.push(if arm == SAFE { safe } else { interval.upper });
         }
         Change {
             action: arm,

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister::{OpbConfig, UnknownSafeCost};
+use banister::{Intervals, OpbConfig, Optimism, UnknownSafeCost};
 use common::{guardrail, mean_and_error, paper_experiment, simulate};
 
 const HORIZON: u64 = 100_000;
@@ -75,20 +75,23 @@ fn less_optimism_and_tighter_intervals_pay() {
         assert!(agent.runs.iter().all(|run| run.violations == Some(0)));
         agent.runs.iter().map(|run| run.regret).sum::<f64>() / 3.0
     };
-    let hoeffding = OpbConfig {
-        intervals: Some(banister::Intervals::Hoeffding),
-        horizon: Some(HORIZON),
-        ..OpbConfig::default()
-    };
     let paper = at(OpbConfig::paper(HORIZON));
-    let margin = at(OpbConfig {
-        optimism: banister::Optimism::Margin,
-        ..hoeffding.clone()
+    let least = at(OpbConfig {
+        optimism: Optimism::Least,
+        ..OpbConfig::paper(HORIZON)
     });
-    let least = at(hoeffding);
-    let kl = at(OpbConfig::default());
+    let kl = at(OpbConfig {
+        intervals: Some(Intervals::Kl),
+        optimism: Optimism::Least,
+        ..OpbConfig::default()
+    });
+    let mixture = at(OpbConfig {
+        optimism: Optimism::Least,
+        ..OpbConfig::default()
+    });
+    let index = at(OpbConfig::default());
     assert!(
-        kl < least && least < 0.5 * margin && margin < 0.5 * paper,
-        "{kl} {least} {margin} {paper}"
+        index < mixture && mixture < kl && kl < 0.5 * least && least < 0.5 * paper,
+        "{index} {mixture} {kl} {least} {paper}"
     );
 }

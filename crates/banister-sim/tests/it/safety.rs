@@ -147,10 +147,9 @@ fn run(instance: &Instance, config: &OpbConfig, random: &mut Random) -> (bool, u
 fn no_policy_breaks_a_guardrail_while_the_intervals_hold() {
     let mut random = Random::new(77);
     let kinds = [
+        Intervals::Mixture,
         Intervals::Kl,
-        Intervals::Hoeffding,
         Intervals::Subgaussian,
-        Intervals::Bernstein,
         // Wider than needed, hence valid.
         Intervals::Paper,
     ];
@@ -159,9 +158,8 @@ fn no_policy_breaks_a_guardrail_while_the_intervals_hold() {
         let instance = Instance::random(&mut random);
         let relative = instance.guardrails.iter().any(|g| g.relative);
         for kind in kinds {
-            let mut optimisms = vec![Optimism::Least, Optimism::Value, Optimism::Margin];
-            let symmetric = matches!(kind, Intervals::Hoeffding | Intervals::Paper);
-            if symmetric && !relative {
+            let mut optimisms = vec![Optimism::Least, Optimism::Index];
+            if kind == Intervals::Paper && !relative {
                 optimisms.push(Optimism::Paper);
             }
             let config = OpbConfig {
@@ -229,20 +227,20 @@ fn reckless(threshold: f64, config: OpbConfig) -> (f64, f64) {
 /// Agents, with the share of violating rounds that shows they are reckless. The paper's radii are
 /// twice as wide as they need be, and stay nearly safe even so.
 fn reckless_configs() -> [(OpbConfig, f64); 4] {
-    let hoeffding = OpbConfig {
-        intervals: Some(Intervals::Hoeffding),
-        horizon: Some(20_000),
+    let kl = OpbConfig {
+        intervals: Some(Intervals::Kl),
         ..OpbConfig::default()
     };
-    let margin = OpbConfig {
-        optimism: Optimism::Margin,
-        ..hoeffding.clone()
+    let least = OpbConfig {
+        intervals: Some(Intervals::Subgaussian),
+        optimism: Optimism::Least,
+        ..OpbConfig::default()
     };
     [
         (OpbConfig::paper(20_000), 0.001),
         (OpbConfig::default(), 0.005),
-        (hoeffding, 0.005),
-        (margin, 0.01),
+        (kl, 0.005),
+        (least, 0.01),
     ]
 }
 

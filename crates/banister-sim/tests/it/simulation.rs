@@ -171,7 +171,7 @@ fn delivered(horizon: u64, delay: u64, batch: u64) -> u64 {
             reward: Default::default(),
             guardrail: vec![],
             agent: vec![AgentConfig::Opb(OpbConfig {
-                intervals: Some(Intervals::Hoeffding),
+                intervals: Some(Intervals::Paper),
                 horizon: Some(limit),
                 ..OpbConfig::default()
             })],
@@ -248,17 +248,17 @@ fn timing_is_left_out_on_demand_only() {
 #[test]
 fn pinned_whole_runs_do_not_change_unnoticed() {
     let usual = simulate(paper_experiment(0.2, 5000, 2, OpbConfig::default()));
-    let margin = simulate(paper_experiment(
+    let least = simulate(paper_experiment(
         0.5,
         5000,
         2,
         OpbConfig {
-            optimism: Optimism::Margin,
+            optimism: Optimism::Least,
             ..OpbConfig::default()
         },
     ));
     let paper = simulate(paper_experiment(1.0, 5000, 2, OpbConfig::paper(5000)));
-    let found: Vec<(f64, Vec<u64>)> = [usual, margin, paper]
+    let found: Vec<(f64, Vec<u64>)> = [usual, least, paper]
         .iter()
         .flat_map(|agent| agent.runs.iter().map(|r| (r.regret, r.pulls.clone())))
         .collect();

@@ -24,7 +24,7 @@ use crate::estimate::{Estimates, EstimatesState};
 use crate::guarded::{Guarded, Learner, Shell, broken};
 use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Next;
-use crate::optimism::{LpPlan, Optimism, Planner, index_lean};
+use crate::optimism::{LpPlan, Planner, index_lean};
 use crate::problem::{ArmRanges, Problem};
 use crate::round::{Outcome, Pending};
 use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
@@ -212,10 +212,10 @@ impl Learner for ArmLearner {
 
     fn check_arm(
         &self,
-        shell: &Shell,
+        _: &Shell,
         name: &str,
         features: Option<&[f64]>,
-        ranges: &ArmRanges,
+        _: &ArmRanges,
     ) -> Result<(), Error> {
         if features.is_some() {
             return Err(Error::NoFeatures);
@@ -227,18 +227,6 @@ impl Learner for ArmLearner {
                 kind.name()
             );
             return Err(Error::invalid("arm", name, allowed));
-        }
-        // These take κ = 1, which is enough while no reward lies a whole range above another.
-        let most = shell.problem.reward.hi;
-        if matches!(config.optimism, Optimism::Paper | Optimism::Published)
-            && let Some([lo, hi]) = ranges.0.get("reward").filter(|own| own[1] > most)
-        {
-            let allowed = format!(
-                "optimism `{}` needs rewards up to {most}, as the arms declared have: use `least`",
-                config.optimism.name()
-            );
-            let value = format!("[{lo}, {hi}]");
-            return Err(Error::invalid("ranges.reward", value, allowed));
         }
         Ok(())
     }

@@ -47,17 +47,23 @@ fn orderless(intervals: Intervals) -> OpbConfig {
     OpbConfig {
         intervals: Some(intervals),
         intersect: Some(false),
+        lazy: Some(0.0),
         horizon: Some(10_000),
         ..alert_only()
     }
 }
 
 #[test]
-fn outcomes_out_of_order_and_in_batches_give_the_same_hoeffding_state() {
+fn outcomes_out_of_order_and_in_batches_give_the_same_state() {
     let mut random = Random::new(1);
-    for safe in [None, Some(0.1)] {
+    for (safe, kind) in [
+        (None, Intervals::Paper),
+        (Some(0.1), Intervals::Paper),
+        (None, Intervals::Subgaussian),
+        (Some(0.1), Intervals::Subgaussian),
+    ] {
         let declared = problem(4, vec![at_most(0.5, safe); 2]);
-        let fresh = Opb::new(&declared, &orderless(Intervals::Hoeffding)).expect("valid");
+        let fresh = Opb::new(&declared, &orderless(kind)).expect("valid");
         let data = outcomes(&mut random, 4, 2, 900);
         let mut in_order = fresh.clone();
         feed(&mut in_order, &data);
@@ -108,7 +114,7 @@ fn kl_intervals_depend_on_the_order_by_no_more_than_their_search() {
 #[test]
 fn pending_decisions_change_nothing() {
     let mut random = Random::new(3);
-    for optimism in [Optimism::Least, Optimism::Margin] {
+    for optimism in [Optimism::Least, Optimism::Index] {
         let config = OpbConfig {
             optimism,
             ..OpbConfig::default()
@@ -251,7 +257,7 @@ fn the_safe_arm_stays_and_unknown_arms_are_named() {
 fn refused_outcomes_change_nothing() {
     let config = OpbConfig {
         horizon: Some(4),
-        ..orderless(Intervals::Hoeffding)
+        ..orderless(Intervals::Paper)
     };
     let declared = problem(3, vec![at_most(0.5, Some(0.1)), at_most(0.6, None)]);
     let mut agent = Opb::new(&declared, &config).expect("valid");
@@ -287,7 +293,7 @@ fn refused_outcomes_change_nothing() {
         result,
         Err(Error::HorizonExceeded {
             horizon: 4,
-            intervals: "hoeffding"
+            intervals: "paper"
         })
     );
     assert_eq!(agent.save(), before);

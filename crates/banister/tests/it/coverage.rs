@@ -127,9 +127,9 @@ fn check(kind: Intervals, laws: &[Law]) {
 }
 
 #[test]
-fn hoeffding_intervals_hold_at_every_count_up_to_the_horizon() {
-    check(Intervals::Hoeffding, &BOUNDED);
-    check(Intervals::Hoeffding, &[Law::Gaussian]);
+fn paper_intervals_hold_at_every_count_up_to_the_horizon() {
+    check(Intervals::Paper, &BOUNDED);
+    check(Intervals::Paper, &[Law::Gaussian]);
 }
 
 #[test]
@@ -149,11 +149,6 @@ fn sub_gaussian_intervals_hold_at_every_count() {
 }
 
 #[test]
-fn bernstein_intervals_hold_at_every_count() {
-    check(Intervals::Bernstein, &BOUNDED);
-}
-
-#[test]
 fn the_normal_mixture_is_nearly_tight_on_gaussian_data() {
     // Over infinite time a normal mixture is missed with probability just below its level.
     let (cost, _) = missed(Intervals::Subgaussian, Law::Gaussian, 5);
@@ -161,7 +156,7 @@ fn the_normal_mixture_is_nearly_tight_on_gaussian_data() {
 }
 
 #[test]
-fn bernstein_is_the_narrowest_on_low_variance_data() {
+fn mixture_is_the_narrowest_on_low_variance_data() {
     let width = |kind: Intervals| {
         let config = OpbConfig {
             intervals: Some(kind),
@@ -177,9 +172,9 @@ fn bernstein_is_the_narrowest_on_low_variance_data() {
         let interval = agent.interval(0, 1).expect("the cost");
         interval.upper - interval.lower
     };
-    let bernstein = width(Intervals::Bernstein);
-    for other in [Intervals::Kl, Intervals::Hoeffding, Intervals::Subgaussian] {
-        assert!(bernstein < 0.5 * width(other), "{other:?}");
+    let mixture = width(Intervals::Mixture);
+    for other in [Intervals::Kl, Intervals::Subgaussian, Intervals::Paper] {
+        assert!(mixture < 0.5 * width(other), "{other:?}");
     }
 }
 

@@ -2,52 +2,9 @@
 
 use crate::common;
 
-use banister::interval::{Bernstein, Mixture};
+use banister::interval::Mixture;
 use banister::{Agent as _, Guardrail, Intervals, Opb, OpbConfig, SignalConfig};
 use common::{Random, at_most, distance_down, distance_up, problem, share_of};
-
-/// Centre and half-width of the plug-in empirical Bernstein interval, from all data at once.
-fn bernstein_by_hand(data: &[f64], log_term: f64) -> (f64, f64) {
-    // μ̂_i and σ̂²_i with the prior of one observation at 1/2 and of variance 1/4.
-    let mean = |i: usize| (0.5 + data[..i].iter().sum::<f64>()) / (i as f64 + 1.0);
-    let variance = |i: usize| {
-        let squares: f64 = (1..=i).map(|j| (data[j - 1] - mean(j)).powi(2)).sum();
-        (0.25 + squares) / (i as f64 + 1.0)
-    };
-    let (mut bets, mut weighted, mut penalty) = (0.0, 0.0, 0.0);
-    for i in 1..=data.len() {
-        let x = data[i - 1];
-        let n = i as f64;
-        let bet = (2.0 * log_term / (variance(i - 1) * n * (1.0 + n).ln()))
-            .sqrt()
-            .min(0.5);
-        bets += bet;
-        weighted += bet * x;
-        penalty += (x - mean(i - 1)).powi(2) * (-(1.0 - bet).ln() - bet);
-    }
-    (weighted / bets, (log_term + penalty) / bets)
-}
-
-#[test]
-fn bernstein_agrees_with_its_sums_computed_afresh() {
-    let mut random = Random::new(1);
-    for log_term in [0.5, 3.0, 12.0] {
-        for spread in [0.0, 0.01, 1.0] {
-            let mut running = Bernstein::default();
-            assert!(running.interval(log_term).is_none());
-            let mut data = Vec::new();
-            for _ in 0..120 {
-                let x = 0.5 + spread * (random.unit() - 0.5);
-                running.push(x, log_term);
-                data.push(x);
-                let (centre, radius) = running.interval(log_term).expect("there are data");
-                let (expected_centre, expected_radius) = bernstein_by_hand(&data, log_term);
-                assert!((centre - expected_centre).abs() < 1e-11);
-                assert!((radius - expected_radius).abs() < 1e-10 * expected_radius);
-            }
-        }
-    }
-}
 
 /// Equal up to what the Newton search of the KL ends leaves.
 fn close(a: f64, b: f64) -> bool {
@@ -129,10 +86,6 @@ impl Case {
         let r = self.sub_gaussian.map_or(0.5, |r| r / 8.0);
         let forced = self.log_term;
         let (centre, radius) = match self.kind {
-            Intervals::Hoeffding => {
-                let log_term = forced.unwrap_or((t / delta_s).ln());
-                (mean, r * (2.0 * log_term / n).sqrt())
-            }
             Intervals::Subgaussian => {
                 let log_term =
                     forced.unwrap_or(0.5 * ((n + self.rho) / self.rho).ln() + (1.0 / delta_s).ln());
@@ -208,12 +161,7 @@ fn tightest_of_late(ends: &[(f64, f64)]) -> (f64, f64) {
         .fold((0.0, 1.0), |a, b| (a.0.max(b.0), a.1.min(b.1)))
 }
 
-const KINDS: [Intervals; 4] = [
-    Intervals::Hoeffding,
-    Intervals::Kl,
-    Intervals::Subgaussian,
-    Intervals::Paper,
-];
+const KINDS: [Intervals; 3] = [Intervals::Kl, Intervals::Subgaussian, Intervals::Paper];
 
 #[test]
 fn every_kind_follows_its_formula_with_the_safe_costs_known() {
@@ -232,47 +180,36 @@ fn unknown_safe_costs_are_counted_in_the_union_bound() {
     }
 }
 
-/// Both ends of the mixture and of Bernstein's interval in an agent are those of their statistics, each at
-/// its own level; the latter's bets are made for the upper end.
+/// Both ends of the mixture in an agent are those of its statistics, each at its own level.
 #[test]
-fn searched_and_plug_in_ends_have_levels_of_their_own() {
-    for kind in [Intervals::Mixture, Intervals::Bernstein] {
-        for intersect in [false, true] {
-            let case = Case::new(kind);
-            let (mut agent, mut random) = (case.agent(intersect), Random::new(7));
-            let (safety, optimism) = case.levels();
-            let logs = |s: usize| {
-                let upper = if s > 0 { safety } else { optimism };
-                ((1.0 / optimism).ln(), (1.0 / upper).ln())
-            };
-            let mut mixtures = [Mixture::default(); 3];
-            let mut bernsteins = [Bernstein::default(); 3];
-            let mut computed: [Vec<(f64, f64)>; 3] = Default::default();
-            for n in 1..=180 {
-                let raw: [f64; 3] = std::array::from_fn(|_| random.bernoulli(0.3) * random.unit());
-                agent.observe(1, raw[0], &raw[1..]).expect("valid");
-                for (s, &x) in raw.iter().enumerate() {
-                    let (low, high) = logs(s);
-                    mixtures[s].push(x);
-                    bernsteins[s].push(x, high);
-                    let (lower, upper) = if kind == Intervals::Mixture {
-                        (mixtures[s].lower(low, 0.0), mixtures[s].upper(high, 1.0))
-                    } else {
-                        let (centre, above) = bernsteins[s].interval(high).expect("data");
-                        let (_, below) = bernsteins[s].interval(low).expect("data");
-                        ((centre - below).max(0.0), (centre + above).min(1.0))
-                    };
-                    computed[s].push((lower, upper));
-                    let expected = if intersect {
-                        tightest_of_late(&computed[s])
-                    } else {
-                        (lower, upper)
-                    };
-                    let found = agent.interval(1, s).expect("arm 1");
-                    let context = format!("{kind:?} n = {n}, signal {s}: {found:?} {expected:?}");
-                    assert!(close(found.upper, expected.1), "{context}");
-                    assert!(s == 0 || close(found.lower, expected.0), "{context}");
-                }
+fn searched_ends_have_levels_of_their_own() {
+    for intersect in [false, true] {
+        let case = Case::new(Intervals::Mixture);
+        let (mut agent, mut random) = (case.agent(intersect), Random::new(7));
+        let (safety, optimism) = case.levels();
+        let logs = |s: usize| {
+            let upper = if s > 0 { safety } else { optimism };
+            ((1.0 / optimism).ln(), (1.0 / upper).ln())
+        };
+        let mut mixtures = [Mixture::default(); 3];
+        let mut computed: [Vec<(f64, f64)>; 3] = Default::default();
+        for n in 1..=180 {
+            let raw: [f64; 3] = std::array::from_fn(|_| random.bernoulli(0.3) * random.unit());
+            agent.observe(1, raw[0], &raw[1..]).expect("valid");
+            for (s, &x) in raw.iter().enumerate() {
+                let (low, high) = logs(s);
+                mixtures[s].push(x);
+                let (lower, upper) = (mixtures[s].lower(low, 0.0), mixtures[s].upper(high, 1.0));
+                computed[s].push((lower, upper));
+                let expected = if intersect {
+                    tightest_of_late(&computed[s])
+                } else {
+                    (lower, upper)
+                };
+                let found = agent.interval(1, s).expect("arm 1");
+                let context = format!("n = {n}, signal {s}: {found:?} {expected:?}");
+                assert!(close(found.upper, expected.1), "{context}");
+                assert!(s == 0 || close(found.lower, expected.0), "{context}");
             }
         }
     }
@@ -280,23 +217,21 @@ fn searched_and_plug_in_ends_have_levels_of_their_own() {
 
 /// δ_s of an arm's upper cost bound after its first outcome, read off its width.
 fn spent(mut agent: Opb, arm: usize) -> f64 {
-    for _ in 0..HORIZON {
+    const OUTCOMES: u32 = 30;
+    for _ in 0..OUTCOMES {
         agent.observe(arm, 0.0, &[0.0]).expect("valid");
     }
-    let (width, t) = (
+    let (width, n) = (
         agent.interval(arm, 1).expect("an arm").upper,
-        HORIZON as f64,
+        f64::from(OUTCOMES),
     );
-    // All costs were 0: the upper end is √(ln(T/δ_s)/2T).
-    t * (-2.0 * t * width * width).exp()
+    // All costs were 0: the upper end is √((n + 1)(ln(n + 1) + 2 ln(1/δ_s)))/2n.
+    (n + 1.0).sqrt() * (-2.0 * (n * width).powi(2) / (n + 1.0)).exp()
 }
 
-const HORIZON: u64 = 30;
-
-fn hoeffding(k: usize) -> Opb {
+fn subgaussian(k: usize) -> Opb {
     let config = OpbConfig {
-        intervals: Some(Intervals::Hoeffding),
-        horizon: Some(HORIZON),
+        intervals: Some(Intervals::Subgaussian),
         delta: 0.9,
         ..OpbConfig::default()
     };
@@ -308,7 +243,7 @@ fn hoeffding(k: usize) -> Opb {
 #[test]
 fn shares_add_up_to_the_budget() {
     for k in [1, 3, 40] {
-        let (mut agent, mut total) = (hoeffding(k), 0.0);
+        let (mut agent, mut total) = (subgaussian(k), 0.0);
         for place in 1..=400_usize {
             let arm = if place <= k {
                 // Declared arms in the reverse order of their numbers.
@@ -354,7 +289,7 @@ fn arms_never_pulled_do_not_widen_intervals() {
 /// Outcomes that come late and sorted do not decide who pays.
 #[test]
 fn places_are_those_of_first_draws() {
-    let mut agent = hoeffding(3);
+    let mut agent = subgaussian(3);
     for arm in [3, 1, 2, 1, 3] {
         agent.drawn(arm);
     }
@@ -396,11 +331,7 @@ fn lazy_intervals_are_those_of_the_last_computation() {
 
 #[test]
 fn a_sub_gaussian_constant_is_read_in_units_of_the_range() {
-    for kind in [
-        Intervals::Hoeffding,
-        Intervals::Subgaussian,
-        Intervals::Paper,
-    ] {
+    for kind in [Intervals::Subgaussian, Intervals::Paper] {
         for rho in [0.5, 20.0] {
             let case = Case {
                 sub_gaussian: Some(0.4),

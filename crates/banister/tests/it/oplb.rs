@@ -103,8 +103,6 @@ fn configs() -> Vec<OplbConfig> {
     };
     vec![
         linearised(Optimism::Least),
-        linearised(Optimism::Value),
-        linearised(Optimism::Margin),
         linearised(Optimism::Paper),
         common::linear::exact(),
         OplbConfig {

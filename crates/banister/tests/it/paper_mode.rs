@@ -274,7 +274,7 @@ fn the_t_zero_rule_knows_the_noise_of_bounded_signals() {
     let horizon = 60_000;
     let config = OpbConfig {
         unknown_safe_cost: UnknownSafeCost::Paper,
-        intervals: Some(Intervals::Hoeffding),
+        intervals: Some(Intervals::Kl),
         horizon: Some(horizon),
         ..OpbConfig::default()
     };

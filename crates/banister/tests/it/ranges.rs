@@ -66,7 +66,7 @@ fn hull(ranges: &[[f64; 2]]) -> [f64; 2] {
 #[test]
 fn own_ranges_are_own_units_and_the_program_sees_common_ones() {
     let mut random = Random::new(91);
-    let kinds = [None, Some(Intervals::Kl), Some(Intervals::Bernstein)];
+    let kinds = [None, Some(Intervals::Kl), Some(Intervals::Subgaussian)];
     let mut free = 0;
     for case in 0..60 {
         let k = 2 + random.below(4);
@@ -74,7 +74,7 @@ fn own_ranges_are_own_units_and_the_program_sees_common_ones() {
         let (declared, ranges) = by_arm(&mut random, k, safe_costs);
         let config = OpbConfig {
             intervals: kinds[case % 3],
-            optimism: Optimism::Value,
+            optimism: Optimism::Least,
             on_breach: Some(OnBreach::Alert),
             ..OpbConfig::default()
         };
@@ -148,16 +148,23 @@ fn own_ranges_are_own_units_and_the_program_sees_common_ones() {
         free += 1;
         let reward: Vec<f64> = bounds[0].iter().map(|b| b.1).collect();
         let best = brute_force_lp(&reward, &lower, &thresholds).expect("feasible");
-        let kappa = (best.0 - reward[0]).max(0.0);
-        let v: Vec<f64> = (0..k)
-            .map(|a| {
-                let wide = |i: usize| (upper[i][a] - lower[i][a]) / margins[i];
-                reward[a] + kappa * wide(0).max(wide(1))
-            })
-            .collect();
-        let (value, _) = brute_force_lp(&v, &upper, &thresholds).expect("feasible");
         let expected =
             |of: &[f64]| -> f64 { decision.policy.iter().map(|&(a, p)| p * of[a]).sum() };
+        let spread: Vec<f64> = (0..k)
+            .map(|a| {
+                let wide = |i: usize| (upper[i][a] - lower[i][a]) / margins[i];
+                wide(0).max(wide(1))
+            })
+            .collect();
+        // The κ at which the policy is worth R̄.
+        let kappa = if expected(&spread) > 1e-12 {
+            ((best.0 - expected(&reward)) / expected(&spread)).max(0.0)
+        } else {
+            0.0
+        };
+        let v: Vec<f64> = (0..k).map(|a| reward[a] + kappa * spread[a]).collect();
+        let (value, _) = brute_force_lp(&v, &upper, &thresholds).expect("feasible");
+        assert!((best.0 - value).abs() < 1e-8 * (1.0 + value.abs()));
         assert!((decision.optimistic_reward - value).abs() < 1e-8 * (1.0 + value.abs()));
         assert!((expected(&v) - value).abs() < 1e-8 * (1.0 + value.abs()));
         let costs = [
@@ -501,19 +508,6 @@ fn added_arms_bring_their_ranges() {
         .expect_err("broken")
         .to_string();
     assert!(message.contains("wild"), "{message}");
-
-    // κ = 1 is enough while no reward lies a whole range above another.
-    let config = OpbConfig {
-        optimism: Optimism::Margin,
-        ..OpbConfig::default()
-    };
-    let mut margin = Opb::new(&declared, &config).expect("valid");
-    let message = margin
-        .add_arm_with("wild", &ranges(&good))
-        .expect_err("refused");
-    assert!(message.to_string().starts_with("`ranges.reward`"));
-    let lower = [good[0], ("reward", [-4.0, 2.0])];
-    assert_eq!(margin.add_arm_with("wild", &ranges(&lower)), Ok(2));
 
     let mut plain = Opb::new(&calls([0.0, 2.0].into(), None), &OpbConfig::default()).unwrap();
     let message = plain

@@ -252,14 +252,14 @@ fn parameters_of_the_agent_are_checked() {
         refused(config(|c| c.lazy = Some(wrong)), "lazy", &value);
     }
     refused(config(|c| c.horizon = Some(0)), "horizon", "0");
-    for kind in [Intervals::Hoeffding, Intervals::Paper] {
+    for kind in [Intervals::Paper, Intervals::Published] {
         refused(config(|c| c.intervals = Some(kind)), "horizon", "absent");
     }
 }
 
 #[test]
 fn combinations_that_do_not_fit_are_refused() {
-    for kind in [None, Some(Intervals::Kl), Some(Intervals::Bernstein)] {
+    for kind in [None, Some(Intervals::Kl), Some(Intervals::Mixture)] {
         let result = config(|c| (c.intervals, c.optimism) = (kind, Optimism::Paper));
         refused(result, "optimism", "paper");
     }
@@ -279,7 +279,7 @@ fn combinations_that_do_not_fit_are_refused() {
     }
     let mut noisy = problem(2, vec![at_most(0.5, Some(0.1))]);
     noisy.guardrails[0].sub_gaussian = Some(1.0);
-    for (kind, name) in [(Intervals::Kl, "kl"), (Intervals::Bernstein, "bernstein")] {
+    for (kind, name) in [(Intervals::Kl, "kl"), (Intervals::Mixture, "mixture")] {
         let config = OpbConfig {
             intervals: Some(kind),
             ..OpbConfig::default()

@@ -105,7 +105,7 @@ pub const PAPER_REWARDS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
 pub const PAPER_COSTS: [f64; 4] = [0.0, 0.4, 0.5, 0.2];
 
 /// The bounds an agent works with, put together again from its intervals, in standard units.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rebuilt {
     pub reward_upper: Vec<f64>,
     pub lower: Vec<Vec<f64>>,
