@@ -65,20 +65,23 @@ pub fn rebuild(
         Ok(())
     })?;
     let mut unusable: BTreeMap<u64, String> = restored.unusable.into_iter().collect();
-    let experiments = whole.experiments().map(|experiment| {
+    let number = whole.number;
+    let mut experiments = Vec::new();
+    for experiment in whole.experiments_mut() {
         let snapshot = numbers.get(&experiment.key).copied();
-        let other = short.experiments().find(|e| e.key == experiment.key);
-        RebuiltExperiment {
+        let other = (short.experiments_mut()).find(|e| e.key == experiment.key);
+        let from_snapshot = snapshot.and(other).map(Experiment::digest).transpose();
+        experiments.push(RebuiltExperiment {
             name: experiment.checked.declaration.name.clone(),
             outcomes: experiment.counts.outcomes + experiment.counts.imported,
             snapshot,
             unusable: unusable.remove(&experiment.key),
-            digest: experiment.digest(),
-            from_snapshot: snapshot.and(other).map(Experiment::digest),
-        }
-    });
+            digest: experiment.digest().map_err(StoreError::new)?,
+            from_snapshot: from_snapshot.map_err(StoreError::new)?,
+        });
+    }
     Ok(Rebuilt {
-        events: whole.number,
-        experiments: experiments.collect(),
+        events: number,
+        experiments,
     })
 }

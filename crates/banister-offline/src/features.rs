@@ -59,7 +59,11 @@ impl CheckedLog<'_> {
         };
         let outcome = Outcome {
             choice: Choice::Offered(&features),
-            ..Outcome::of_arm(self.declared().actions[0], self.declared().rewards[0], self.costs(0))
+            ..Outcome::of_arm(
+                self.declared().actions[0],
+                self.declared().rewards[0],
+                self.costs(0),
+            )
         };
         agent.check(&outcome, 0) != Err(Error::NoFeatures)
     }

@@ -44,9 +44,10 @@ pub use custom::CustomExperiment;
 pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
     ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRun, DirectionsConfig,
-    Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config, L2Config,
-    LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig, Order,
-    ParameterLaw, PerArm, PerRunInstance, DrawnRound, RunInstance, TableCell, TableConfig, World,
+    Drawn, DrawnRound, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances,
+    L1Config, L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig,
+    MisspecifiedConfig, Order, ParameterLaw, PerArm, PerRunInstance, RunInstance, TableCell,
+    TableConfig, World,
 };
 pub use experiment::Experiment;
 pub use results::Results;

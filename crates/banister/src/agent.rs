@@ -50,11 +50,11 @@ pub trait Agent: Send {
         AgentView::default()
     }
 
-    /// Estimates of every arm there ever was, or of every action of the round, in their order; empty from an agent
-    /// that keeps none.
-    fn estimates(&mut self, round: &Round) -> Result<Vec<ArmEstimate>, Error> {
-        let _ = round;
-        Ok(Vec::new())
+    /// Estimates of an arm, or of an action of the round; `None` if there is no such action, or from an agent that
+    /// keeps none.
+    fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
+        let _ = (round, action);
+        None
     }
 
     /// Segments told apart, those seen most often first, and the pool of all others last: those at some places. Empty
@@ -133,6 +133,8 @@ pub struct AgentView<'a> {
     /// True if the next decision may differ from the last one in the same round: something that it rests on has
     /// changed, or it is drawn anew every time.
     pub is_stale: bool,
+    /// True if every decision is another one, since it draws random numbers to decide.
+    pub samples: bool,
     /// The tests of its assumptions, and their alarms; `None` for an agent that is not watched.
     pub monitor: Option<&'a Monitor>,
     /// Policies by segment: of segments told apart, and of the pool; 0 from an agent that tells none apart.
@@ -155,6 +157,15 @@ impl AgentView<'_> {
             }
         })
     }
+}
+
+/// Estimates of every arm there ever was, or of every action of a round, in their order.
+pub fn estimates(agent: &mut dyn Agent, round: &Round) -> Vec<ArmEstimate> {
+    let mut all = Vec::new();
+    while let Some(estimate) = agent.estimate(round, all.len()) {
+        all.push(estimate);
+    }
+    all
 }
 
 /// Takes many outcomes: all, or, if one is refused, none.

@@ -86,7 +86,7 @@ pub mod segmented;
 pub mod theory;
 pub mod toolkit;
 
-pub use agent::{Agent, AgentView, AlarmAnswer, observe_all};
+pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
 pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
 pub use banister_solve as solve;
 pub use decision::{

@@ -23,7 +23,7 @@ enum Round {
     /// A policy per segment.
     Segments(SegmentProblem),
     /// A round of OPLB.
-    Oplb(oplb::Round),
+    Oplb(oplb::RoundInstance),
 }
 
 pub fn solve(args: &Solve) -> Result<(), Failure> {

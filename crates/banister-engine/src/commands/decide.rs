@@ -185,7 +185,7 @@ impl Command for Decide {
         check_propensity(shadow, taken, request.propensity)?;
         // Elsewhere every decision has a policy of its own.
         let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
-        let dimension = experiment.frame.dimension();
+        let dimension = experiment.facts.dimension;
         let is_slow = candidates.len() * dimension * dimension >= SLOW
             || (segment.is_some() && experiment.has_many_segments());
         // In shadow mode it is the caller who spends.
@@ -197,7 +197,7 @@ impl Command for Decide {
         let experiment = transaction.state.experiment(&name)?;
         let draw: f64 = transaction.rng.random();
         let (action, probability) = published.draw(draw);
-        let features = (experiment.frame).features(action, &context, &candidates);
+        let features = (experiment.frame).numbers(action, &context, &candidates);
         if is_slow {
             transaction
                 .state

@@ -38,18 +38,6 @@ impl Command for ImportOutcomes {
             // make the agent surer than it may be.
             return Ok(Reply::Ready(*known));
         }
-        // Arms of a linear agent are taken by their features, as their outcomes are.
-        let import = if experiment.checked.kind == Kind::Arms && experiment.frame.is_linear {
-            Import {
-                features: (import.arms.iter())
-                    .flat_map(|&arm| experiment.frame.arm_features(arm as usize, &[]))
-                    .collect(),
-                arms: Vec::new(),
-                ..import
-            }
-        } else {
-            import
-        };
         let (d, m) = (import.features.len() / count, import.costs.len() / count);
         for i in 0..count {
             let features = &import.features[i * d..(i + 1) * d];
@@ -99,7 +87,7 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
     let arms = experiment.arms.len();
     let (arm_rows, d) = match experiment.checked.kind {
         Kind::Arms => (count, 0),
-        Kind::Context(_) => (0, experiment.facts.width),
+        Kind::Context(numbers) => (count, numbers),
         Kind::Candidates(d) => (0, d),
     };
     let segment_rows = if experiment.checked.has_segments() {

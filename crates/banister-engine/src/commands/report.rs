@@ -212,7 +212,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            (experiment.frame).features(action, &event.context, &event.candidates)
+            (experiment.frame).numbers(action, &event.context, &event.candidates)
         };
         experiment.check_outcome(action, &features, reward, &costs, before)?;
         Ok(Some(OutcomeEvent {
@@ -234,7 +234,7 @@ fn part(
     played: Option<u32>,
 ) -> Result<(Part, Vec<AlarmRaised>), Refusal> {
     let problem = &experiment.checked.standard;
-    let is_watched = experiment.learner.declared().monitor().is_some();
+    let is_watched = experiment.learner.declared().view().monitor.is_some();
     let mut alarms = Vec::new();
     let mut check = |signal: usize, field: &str, x: f64| {
         let mut possible = problem.own_signals(signal).iter();

@@ -21,7 +21,7 @@ pub struct DecisionEvent {
     pub fallback: Option<banister::Fallback>,
     /// The uniform number that drew it.
     pub draw: f64,
-    /// Features of the action, where it has any.
+    /// Numbers of the context, or of the candidate drawn, by which its outcome is learned; empty for arms.
     pub features: Vec<f64>,
     /// The context, if the request brought one: its numbers, or where the declaration names fields a code for
     /// each (`Fields::codes`).

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Origin, Outcomes, Played};
+use banister::{Choice, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::digest;
@@ -12,7 +12,7 @@ use super::digest;
 pub struct Import {
     /// Digest of the whole import, which all of its events have: the same one twice is counted once.
     pub digest: u64,
-    /// Arms by number; empty where actions are features.
+    /// Arms by number; empty where actions are candidates.
     pub arms: Vec<u32>,
     /// Features, one vector after another; empty where actions are arms.
     pub features: Vec<f64>,
@@ -35,20 +35,19 @@ impl Import {
         digest(&hasher.finalize())
     }
 
-    /// Passes the outcomes to `take` in the form that agents observe.
-    pub(crate) fn outcomes<T>(&self, take: impl FnOnce(&Outcomes) -> T) -> T {
-        let arms: Vec<usize> = self.arms.iter().map(|&arm| arm as usize).collect();
-        let segments: Vec<&str> = self.segments.iter().map(|name| &**name).collect();
-        take(&Outcomes {
-            played: if !segments.is_empty() {
-                Played::InSegments(&arms, &segments)
-            } else if self.features.is_empty() {
-                Played::Arms(&arms)
-            } else {
-                Played::Features(&self.features)
-            },
-            rewards: &self.rewards,
-            costs: &self.costs,
+    /// The outcomes as agents observe them; `choice` says how an action with these features was offered.
+    pub(crate) fn outcomes<'a>(
+        &'a self,
+        choice: impl Fn(&'a [f64]) -> Choice<'a>,
+    ) -> impl Iterator<Item = Outcome<'a>> {
+        let count = self.rewards.len().max(1);
+        let (d, m) = (self.features.len() / count, self.costs.len() / count);
+        self.rewards.iter().enumerate().map(move |(i, &reward)| Outcome {
+            action: self.arms.get(i).map_or(0, |&arm| arm as usize),
+            choice: choice(&self.features[i * d..(i + 1) * d]),
+            segment: self.segments.get(i).map(|name| &**name),
+            reward,
+            costs: &self.costs[i * m..(i + 1) * m],
             origin: Origin::Logged,
         })
     }

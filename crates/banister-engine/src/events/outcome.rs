@@ -24,7 +24,7 @@ pub struct Part {
 pub struct OutcomeEvent {
     /// The arm, or the candidate's index.
     pub action: u32,
-    /// Its features, where it has any.
+    /// Numbers of the context, or of the candidate; empty for arms.
     pub features: Vec<f64>,
     pub reward: f64,
     pub costs: Vec<f64>,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use banister::solve::Status;
-use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Estimate, Fallback};
+use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Error, Estimate, Fallback, Round};
 use banister::{GuardrailCertificate, Scope, SolverReport, Standard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,19 +82,19 @@ impl PublishedPolicy {
         found.map(|(_, own)| own)
     }
 
-    /// Records what an agent has decided; `action_of` numbers its actions as the log does.
+    /// Records what an agent decides in a round.
     pub(crate) fn new(
         agent: &mut dyn Agent,
-        mut decision: Decision,
+        round: &Round,
         problem: &CheckedProblem,
-        safe: usize,
-        action_of: impl Fn(usize) -> u32,
-    ) -> Self {
+    ) -> Result<Self, Error> {
+        let mut decision = agent.decide(round)?.clone();
+        let safe = agent.view().safe;
         let mut known = Vec::new();
         let mut total = Mixture::new(problem.guardrails.len());
-        let safe_belief = agent.estimate(safe);
+        let safe_belief = agent.estimate(round, safe);
         for &(own, probability) in &decision.policy {
-            let Some(belief) = agent.estimate(own) else {
+            let Some(belief) = agent.estimate(round, own) else {
                 continue;
             };
             if own == safe {
@@ -103,16 +103,12 @@ impl PublishedPolicy {
             }
             total.add(probability, &belief);
             if known.len() < MOST_KNOWN {
-                known.push((action_of(own), belief));
+                known.push((own as u32, belief));
             }
         }
         let estimates = total.finish(problem, safe_belief.as_ref());
-        known.extend(safe_belief.map(|belief| (action_of(safe), belief)));
+        known.extend(safe_belief.map(|belief| (safe as u32, belief)));
         known.sort_by_key(|known| known.0);
-        for (own, _) in &mut decision.policy {
-            *own = action_of(*own) as usize;
-        }
-        decision.policy.sort_unstable_by_key(|entry| entry.0);
         for g in &mut decision.guardrails {
             g.pessimistic_cost = bounded(g.pessimistic_cost);
             g.slack = bounded(g.slack);
@@ -120,13 +116,13 @@ impl PublishedPolicy {
         }
         decision.optimistic_reward = bounded(decision.optimistic_reward);
         decision.alarm = None;
-        Self {
+        Ok(Self {
             decision,
-            safe: action_of(safe),
+            safe: safe as u32,
             known,
             estimates,
             rendered: OnceLock::new(),
-        }
+        })
     }
 
     /// Cost of the safe action as a certificate shows it, on the harmful side: as declared, or else the end of

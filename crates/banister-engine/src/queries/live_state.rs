@@ -100,17 +100,15 @@ impl Query for ReadState {
         let candidates = latest.map_or_else(Vec::new, |latest| latest.candidates.clone());
         let all = learned.estimates;
         let safe = experiment.checked.safe;
-        let own_safe = all.iter().find(|(number, _)| *number == safe);
-        let own_safe = own_safe.map(|(_, estimate)| estimate);
+        let own_safe = all.get(safe);
         let problem = &experiment.checked.standard;
-        let mut arms: Vec<(usize, ArmEstimate)> = (all.iter())
+        let arms: Vec<(usize, ArmEstimate)> = (all.iter().enumerate())
             .map(|(number, own)| {
-                let shown = in_units_of_certificates(problem, own, own_safe, *number == safe);
-                let offered = experiment.arms[*number].offered;
-                (*number, ArmEstimate { offered, ..shown })
+                let shown = in_units_of_certificates(problem, own, own_safe, number == safe);
+                let offered = experiment.arms[number].offered;
+                (number, ArmEstimate { offered, ..shown })
             })
             .collect();
-        arms.sort_by_key(|arm| arm.0);
         Ok(LiveState {
             number: experiment.number,
             time: now,

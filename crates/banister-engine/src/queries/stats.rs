@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use banister::SegmentCount;
 
 use super::Query;
 use super::experiment::alarm;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
-use crate::state::{BudgetView, Counts, State};
+use crate::state::{BudgetView, Counts, SegmentCount, State};
 
 /// Asks for the numbers of all experiments.
 #[derive(Debug)]

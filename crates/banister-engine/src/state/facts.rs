@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, ContextArms, Fields, Model};
+use banister::{Agent, Assumption, CheckedProblem, Choice, ContextArms, Fields, Model};
 
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
 
@@ -15,8 +15,6 @@ pub struct Facts {
     /// The number of the event that created it.
     pub key: u64,
     pub kind: Kind,
-    /// Parameters of arms in a context.
-    pub model: Model,
     /// Segments of decisions, where they have one.
     pub segments: Option<Segments>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
@@ -29,8 +27,10 @@ pub struct Facts {
     pub safe_action: Vec<f64>,
     /// Fields of the contexts, where those have names.
     pub fields: Option<Fields>,
-    /// Most numbers by which the action of an outcome is taken.
+    /// Numbers that tell the action of an outcome.
     pub width: usize,
+    /// Length of the features that the agent learns from; 0 where it knows arms by number.
+    pub dimension: usize,
     pub problem: CheckedProblem,
     /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
     /// is answered the same.
@@ -48,27 +48,20 @@ impl Facts {
         }
     }
 
-    /// Features of an arm in a context as events keep it: its numbers, or a code for each field.
-    pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
-        let context = self.vector(context);
-        self.in_context(&context).features(arm, &context)
-    }
-
-    /// Numbers of a context as events keep it.
-    pub(crate) fn vector<'a>(&self, context: &'a [f64]) -> Cow<'a, [f64]> {
+    /// Numbers of a context, given as events keep it: its numbers, or a code for each field.
+    pub fn vector<'a>(&self, context: &'a [f64]) -> Cow<'a, [f64]> {
         match &self.fields {
             Some(fields) => fields.vector(context).into(),
             None => context.into(),
         }
     }
 
-    /// The arms in a context, given its numbers.
-    pub(crate) fn in_context(&self, context: &[f64]) -> ContextArms {
-        ContextArms {
-            arms: self.arms.len(),
-            safe: self.safe.map_or(0, |safe| safe as usize),
-            numbers: context.len(),
-            model: self.model,
+    /// How an action was offered whose outcome has these numbers.
+    pub(crate) fn choice<'a>(&self, numbers: &'a [f64]) -> Choice<'a> {
+        match self.kind {
+            Kind::Arms => Choice::Arms,
+            Kind::Context(_) => Choice::Context(numbers),
+            Kind::Candidates(_) => Choice::Offered(numbers),
         }
     }
 }
@@ -84,7 +77,6 @@ pub(crate) fn facts(
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
-        model: checked.config.model(),
         segments: checked.segments(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
@@ -98,15 +90,20 @@ pub(crate) fn facts(
             .cloned(),
         width: match checked.kind {
             Kind::Candidates(d) => d,
-            Kind::Context(numbers) => ContextArms {
+            Kind::Context(numbers) => 1 + numbers,
+            Kind::Arms => 1,
+        },
+        dimension: match (checked.kind, checked.config.model()) {
+            (Kind::Candidates(d), _) => d,
+            (Kind::Context(numbers), Model::PerArm) => numbers,
+            (Kind::Context(numbers), Model::Shared) => ContextArms {
                 arms: checked.arms.len(),
                 safe: checked.safe,
                 numbers,
-                model: checked.config.model(),
             }
             .dimension(),
-            Kind::Arms if !checked.config.takes_features() => 1,
-            Kind::Arms => {
+            (Kind::Arms, _) if !checked.config.takes_features() => 0,
+            (Kind::Arms, _) => {
                 let first = checked.arms.first().and_then(|arm| arm.features.as_ref());
                 first.map_or(checked.arms.len(), Vec::len)
             }

@@ -43,7 +43,7 @@ pub use experiment::{
 };
 pub use facts::Facts;
 pub use history::{GuardrailPoint, History, Minute, Point};
-pub use learner::{Arm, ExperimentStatus};
+pub use learner::{Arm, ExperimentStatus, SegmentCount};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView, SegmentsView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub use period::bounds as period_bounds;
@@ -75,6 +75,11 @@ impl State {
     /// The experiments, oldest first.
     pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
         self.experiments.values()
+    }
+
+    /// All experiments, to look into what they have learned.
+    pub(crate) fn experiments_mut(&mut self) -> impl Iterator<Item = &mut Experiment> {
+        self.experiments.values_mut()
     }
 
     /// The experiments after one, or from the first on, oldest first.

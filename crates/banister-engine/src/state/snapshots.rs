@@ -70,20 +70,23 @@ impl SnapshotRound {
         let Some((record, json)) = first else {
             return Ok(());
         };
-        let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-        self.keep(store, &experiment.snapshot(record.number))
+        let mut experiment = Experiment::new(record, json).map_err(StoreError::new)?;
+        let snapshot = experiment.snapshot(record.number).map_err(StoreError::new)?;
+        self.keep(store, &snapshot)
     }
 
     /// Takes all that are due at once, at the end.
     pub(crate) fn finish(
         &mut self,
         store: &mut dyn Store,
-        state: &State,
+        state: &mut State,
     ) -> Result<(), StoreError> {
-        let experiments = state.experiments();
-        let behind: Vec<_> = experiments.filter(|own| self.is_behind(own)).collect();
-        for experiment in behind {
-            self.keep(store, &experiment.snapshot(state.number))?;
+        let number = state.number;
+        for experiment in state.experiments_mut() {
+            if self.is_behind(experiment) {
+                let snapshot = experiment.snapshot(number).map_err(StoreError::new)?;
+                self.keep(store, &snapshot)?;
+            }
         }
         self.committed();
         store.keep_snapshot(&mark(state.number, &self.kept))
@@ -105,10 +108,11 @@ impl SnapshotRound {
         for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
             self.keep(store, &snapshot)?;
         }
-        if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key))
-            && let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref())
-        {
-            self.keep(store, &snapshot)?;
+        if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) {
+            let snapshot = experiment.snapshot_soon(number, detached.as_ref());
+            if let Some(snapshot) = snapshot.map_err(StoreError::new)? {
+                self.keep(store, &snapshot)?;
+            }
         }
         if self.due.is_empty() && std::mem::take(&mut self.has_news) {
             store.keep_snapshot(&mark(self.mark(state), &self.kept))?;

@@ -1,7 +1,7 @@
 //! A rule on arms as a learner: estimates, certificates and snapshots are the same for all.
 
 use banister::toolkit::{Answer, EstimatesState, Learner, Next, Shell, of_arm};
-use banister::{ArmEstimate, Error, Fallback, Guarantee, Outcome, Problem};
+use banister::{AgentView, ArmEstimate, Error, Fallback, Guarantee, Outcome, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -168,6 +168,13 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
 
     fn is_stale(&self, _: &Shell) -> bool {
         self.samples
+    }
+
+    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
+        AgentView {
+            samples: self.samples,
+            ..view
+        }
     }
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {

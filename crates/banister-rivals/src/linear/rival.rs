@@ -8,7 +8,9 @@ use banister::toolkit::linear::{
     EvidenceState, Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
 use banister::toolkit::{Answer, Learner, Next, Shell, broken, of_intervals};
-use banister::{ArmEstimate, ArmRanges, Error, Fallback, Guarantee, Outcome, Problem, Round};
+use banister::{
+    AgentView, ArmEstimate, ArmRanges, Error, Fallback, Guarantee, Outcome, Problem, Round,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -265,6 +267,13 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
 
     fn is_stale(&self, _: &Shell) -> bool {
         self.samples
+    }
+
+    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
+        AgentView {
+            samples: self.samples,
+            ..view
+        }
     }
 
     fn check_arm(

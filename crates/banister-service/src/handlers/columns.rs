@@ -339,9 +339,9 @@ pub fn to_import(
                         let field = format!("row {}: action", row + 1);
                         invalid(field, format!("{name:?}"), "must be the name of an arm")
                     })?;
-                match facts.kind {
-                    Kind::Context(_) => import.features.extend(facts.features(arm, &numbers)),
-                    _ => import.arms.push(arm as u32),
+                import.arms.push(arm as u32);
+                if let Kind::Context(_) = facts.kind {
+                    import.features.extend_from_slice(&facts.vector(&numbers));
                 }
             }
         }

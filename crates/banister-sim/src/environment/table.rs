@@ -14,7 +14,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::custom::{Custom, CustomEnvironment, CustomRun, LoggedOutcome, DrawnRound};
+use super::custom::{Custom, CustomEnvironment, CustomRun, DrawnRound, LoggedOutcome};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,

@@ -205,11 +205,10 @@ impl<L: Learner> Agent for Guarded<L> {
         })
     }
 
-    fn estimates(&mut self, round: &Round) -> Result<Vec<ArmEstimate>, Error> {
-        self.learner.enter(&mut self.shell, round)?;
-        let actions = 0..self.shell.actions();
-        let each = actions.map(|action| self.learner.estimate(&mut self.shell, action));
-        Ok(each.collect())
+    fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
+        self.learner.enter(&mut self.shell, round).ok()?;
+        let is_known = action < self.shell.actions();
+        is_known.then(|| self.learner.estimate(&mut self.shell, action))
     }
 
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {

@@ -33,6 +33,8 @@ pub struct Shell {
     pub(crate) certifier: Certifier,
     /// Outcomes that the bounds hold for, and the bounds that say so.
     pub(crate) room: (u64, &'static str),
+    /// Probability of the safe action in the last policy, by which outcomes that come at once are watched.
+    pub(super) safe_probability: f64,
     /// Alarms raised when the policy was made.
     alarms_seen: u64,
     /// True if some guardrail is relative to the safe action's own mean.
@@ -74,6 +76,7 @@ impl Shell {
             monitor,
             certifier,
             room: (u64::MAX, ""),
+            safe_probability: 0.0,
             alarms_seen: 0,
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
@@ -124,6 +127,9 @@ impl Shell {
             .map(|&(a, p)| (number(&self.arms, a), p));
         policy.extend(numbered);
         self.certifier.certify(answer, &mut self.decision);
+        if self.relative {
+            self.safe_probability = self.decision.probability(self.safe);
+        }
     }
 
     pub(super) fn certify_safe(&mut self, value: f64, reason: Fallback) {
@@ -131,6 +137,7 @@ impl Shell {
         self.decision.scale = 1.0;
         let decision = &mut self.decision;
         (self.certifier).certify_safe(&self.problem, self.safe, value, cost, reason, decision);
+        self.safe_probability = 1.0;
     }
 
     /// Refuses a number that no arm has, or an action that is not an arm.
@@ -216,11 +223,7 @@ impl Shell {
     pub(crate) fn as_watched(&self, outcome: &Outcome, is_safe: bool) -> Watched {
         Watched {
             is_safe,
-            safe_probability: if self.relative {
-                self.decision.probability(self.safe)
-            } else {
-                0.0
-            },
+            safe_probability: self.safe_probability,
             segment: None,
             origin: outcome.origin,
         }

@@ -27,8 +27,6 @@ struct Snapshot<C, S> {
     problem: Problem,
     outcomes: u64,
     arms: Vec<Arm>,
-    /// The last policy, by which outcomes that come at once are watched.
-    policy: Vec<(usize, f64)>,
     monitor: MonitorState,
     learner: S,
 }
@@ -98,11 +96,6 @@ impl<L: Learner> Guarded<L> {
         shell.outcomes = snapshot.outcomes;
         learner.forget(shell);
         learner.restore(shell, snapshot.learner)?;
-        let is_policy = |&(_, p): &(usize, f64)| (0.0..=1.0).contains(&p);
-        if !snapshot.policy.iter().all(is_policy) {
-            return Err(broken("`policy` is not a policy"));
-        }
-        shell.decision.policy = snapshot.policy;
         shell.stale = true;
         Ok(agent)
     }
@@ -129,7 +122,7 @@ impl<L: Learner> Guarded<L> {
     pub(super) fn write(&mut self) -> Result<String, Error> {
         let Self { shell, learner } = self;
         let state = learner.save(shell)?;
-        shell.stale = true;
+        (shell.stale, shell.safe_probability) = (true, 0.0);
         let snapshot = Snapshot {
             format: FORMAT.into(),
             version: VERSION,
@@ -138,7 +131,6 @@ impl<L: Learner> Guarded<L> {
             problem: shell.problem.declared.clone(),
             outcomes: shell.outcomes,
             arms: shell.arms.list().to_vec(),
-            policy: shell.decision.policy.clone(),
             monitor: shell.monitor.save(),
             learner: state,
         };

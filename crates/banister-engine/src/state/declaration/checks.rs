@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{
-    Agent, CheckedProblem, Guarantee, Scope, SegmentedConfig, SignalConfig, check_seen,
-};
+use banister::{Agent, CheckedProblem, Guarantee, Round, Scope, SegmentedConfig, SignalConfig, check_seen};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
@@ -239,9 +237,10 @@ impl CheckedDeclaration {
 
 /// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
 pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
-    let safe = agent.actions().map_or(0, |set| set.safe);
-    let belief = agent.estimate(safe);
-    let decision = agent.decide();
+    let safe = agent.view().safe;
+    let belief = agent.estimate(&Round::default(), safe);
+    let decision = agent.decide(&Round::default());
+    let decision = decision.map_err(|e| Refusal::of(e, str::to_string))?;
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
     for guardrail in &decision.guardrails {
         numbers.extend([guardrail.pessimistic_cost, guardrail.slack, guardrail.price]);

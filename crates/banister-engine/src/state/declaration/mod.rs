@@ -195,13 +195,6 @@ pub struct CheckedDeclaration {
 }
 
 impl CheckedDeclaration {
-    /// True if the agent itself knows the arms by name, so that they may come and go.
-    pub(crate) fn names_arms(&self) -> bool {
-        match self.kind {
-            Kind::Arms => true,
-            Kind::Context(_) => self.config.model() == Model::PerArm,
-            Kind::Candidates(_) => false,
-        }
     }
 }
 

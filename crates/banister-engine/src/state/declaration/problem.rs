@@ -1,7 +1,6 @@
 //! The problem that a declaration poses to an agent.
 
-use banister::{ContextArms, Model, Problem};
-use banister_rivals::AgentConfig;
+use banister::Problem;
 
 use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
@@ -71,14 +70,11 @@ impl Declaration {
                     ..Problem::default()
                 };
                 names.check().map_err(|e| Refusal::of(e, problem_field))?;
-                let model = (self.agent.as_ref()).map_or(Model::Shared, AgentConfig::model);
-                let arms = ContextArms {
-                    arms: arms.len(),
-                    safe,
-                    numbers,
-                    model,
-                };
-                arms.problem(names.arms, self.guardrails.clone())
+                Problem {
+                    context: Some(numbers),
+                    guardrails: self.guardrails.clone(),
+                    ..names
+                }
             }
             Kind::Arms => {
                 let with = arms.iter().filter(|arm| arm.features.is_some()).count();

@@ -1,6 +1,6 @@
 //! Alarms of an experiment: raised while folding, recorded as events, acknowledged by people.
 
-use banister::{Alarm, AlarmKind, OnBreach};
+use banister::{Alarm, AlarmAnswer, AlarmKind, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +140,7 @@ impl Experiment {
 
     /// Reaction to alarms in force, of an agent that is watched.
     pub(crate) fn on_breach(&self) -> Option<OnBreach> {
-        Some(self.learner.declared().monitor()?.on_breach())
+        Some(self.learner.declared().view().monitor?.on_breach())
     }
 
     /// Returns true while outcomes that are missing not at random force the safe action.
@@ -178,7 +178,7 @@ impl Experiment {
         for alarm in &mut self.alarms {
             alarm.acknowledged.get_or_insert(time);
         }
-        self.learner.apply(Op::Acknowledge)?;
+        self.learner.apply(Op::Answer(AlarmAnswer::Acknowledge))?;
         self.missing.acknowledge();
         self.reframe()
     }

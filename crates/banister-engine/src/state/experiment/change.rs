@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Budget, Fallback, OnBreach};
+use banister::{AlarmAnswer, Budget, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ fn given_budgets<'de, D: serde::Deserializer<'de>>(
 impl Experiment {
     pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
         if let Some(on_breach) = change.on_breach {
-            self.learner.apply(Op::OnBreach(on_breach))?;
+            self.learner.apply(Op::Answer(AlarmAnswer::OnBreach(on_breach)))?;
         }
         let declaration = &mut self.checked.declaration;
         if let Some(description) = change.description {

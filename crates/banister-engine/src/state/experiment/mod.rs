@@ -15,7 +15,7 @@ mod saved;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use banister::{Agent, Fallback};
+use banister::{Agent, Fallback, Origin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
 use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
-use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
+use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, PendingDecision};
 use crate::time::Timestamp;
 use afford::Allowed;
 pub(crate) use afford::reserve;
@@ -205,7 +205,7 @@ impl Experiment {
             Event::Outcome(outcome) => {
                 // In shadow mode the caller's own policy was played.
                 let number = record.decision.filter(|&number| !self.was_shadow(number));
-                let origin = number.map_or(OwnOrigin::Logged, OwnOrigin::Announced);
+                let origin = number.map_or(Origin::Logged, Origin::Announced);
                 if number.is_some() {
                     self.missing.came(outcome.action as usize);
                 }
@@ -217,9 +217,12 @@ impl Experiment {
             } => {
                 let number = record.decision.unwrap_or(0);
                 let origin = if self.was_shadow(number) {
-                    OwnOrigin::Logged
+                    Origin::Logged
                 } else {
-                    OwnOrigin::InOrder(number, safe_probability)
+                    Origin::InOrder {
+                        decision: number,
+                        safe_probability,
+                    }
                 };
                 self.missing.came(outcome.action as usize);
                 self.observe(record, outcome, origin)?;
@@ -232,14 +235,15 @@ impl Experiment {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
                 self.missing.never_came(action as usize, &policy);
-                if let (Some(segment), Some(number)) = (segment, record.decision) {
+                if let Some(number) = record.decision {
                     // With a time to live its outcome was to come in order, and nothing waits for it.
                     let waits = self.checked.declaration.ttl_seconds.is_none();
-                    self.learner.apply(Op::GivenUp {
-                        action: (!waits).then_some(action),
+                    self.learner.apply(Op::GiveUp(PendingDecision {
                         number,
+                        action,
                         segment,
-                    })?;
+                        safe_probability: waits.then_some(0.0),
+                    }))?;
                 }
                 if self.is_forced_by_missing() != self.frame.is_forced {
                     self.reframe()?;
@@ -330,16 +334,10 @@ impl Experiment {
             let share = share.map_or(0.0, |(_, share)| *share);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
-            self.learner.apply(Op::Drawn {
-                action: decision.action,
-                number,
-                safe_probability: (!waits).then_some(share),
-                segment: decision.segment.clone(),
-            })?;
-        } else if let Some(segment) = &decision.segment {
-            // Whoever acts, the context was met.
-            self.learner
-                .apply(Op::Met(segment.clone(), decision.action))?;
+            self.announce(number, decision, (!waits).then_some(share))?;
+        } else if decision.segment.is_some() {
+            // Counts the context even if no decision follows.
+            self.announce(number, decision, None)?;
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
@@ -355,6 +353,20 @@ impl Experiment {
         Ok(())
     }
 
+    fn announce(
+        &mut self,
+        number: u64,
+        decision: &DecisionEvent,
+        safe_probability: Option<f64>,
+    ) -> Result<(), String> {
+        self.learner.apply(Op::Announce(PendingDecision {
+            number,
+            action: decision.action,
+            segment: decision.segment.clone(),
+            safe_probability,
+        }))
+    }
+
     /// Returns true if a decision was made in shadow mode: it may have been switched since.
     fn was_shadow(&self, decision: u64) -> bool {
         let since = self.shadow_switches.iter().filter(|&&n| n > decision);
@@ -364,10 +376,7 @@ impl Experiment {
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
         retired.offered = false;
-        if self.checked.names_arms() {
-            let name = retired.name.clone();
-            self.learner.apply(Op::RetireArm(name))?;
-        }
+        self.learner.apply(Op::RetireArm(arm))?;
         self.reframe()
     }
 
@@ -375,7 +384,7 @@ impl Experiment {
         &mut self,
         record: &Record,
         outcome: OutcomeEvent,
-        origin: OwnOrigin,
+        origin: Origin,
     ) -> Result<(), String> {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
@@ -386,32 +395,20 @@ impl Experiment {
     /// Something that policies depend on has changed.
     fn reframe(&mut self) -> Result<(), String> {
         let is_forced = self.is_forced_by_missing();
-        self.frame = frame(
-            &self.checked,
-            &self.arms,
-            &self.facts,
-            self.status,
-            is_forced,
-        );
+        self.frame = frame(&self.facts, self.status, is_forced);
         self.learner.apply(Op::Frame(self.frame.clone()))
     }
 }
 
 fn frame(
-    checked: &CheckedDeclaration,
-    arms: &[Arm],
     facts: &Arc<Facts>,
     status: ExperimentStatus,
     is_forced: bool,
 ) -> Arc<Frame> {
     Arc::new(Frame {
         facts: facts.clone(),
-        arms: arms.to_vec(),
         status,
         is_forced,
-        is_linear: checked.config.takes_features(),
-        safe: checked.safe,
-        declared: checked.arms.len(),
     })
 }
 
@@ -425,7 +422,7 @@ fn parts(
 ) -> (Arc<Facts>, Arc<Frame>, Learner) {
     let names = arms.iter().map(|arm| arm.name.clone()).collect();
     let facts = facts(key, checked, names, &*agent);
-    let frame = frame(checked, arms, &facts, ExperimentStatus::Running, false);
+    let frame = frame(&facts, ExperimentStatus::Running, false);
     let core = Core::new(agent, recorded, frame.clone());
     (facts, frame, Learner::new(core))
 }

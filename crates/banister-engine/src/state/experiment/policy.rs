@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, ArmRanges, OnBreach};
-use banister_rivals::AgentConfig;
+use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Origin, Outcome};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 use crate::state::facts::facts;
-use crate::state::learner::{Detached, Op, add_arm, set_on_breach};
+use crate::state::learner::{Detached, Op, add_arm};
 
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
@@ -31,25 +30,17 @@ impl Experiment {
     ) -> Result<(), Refusal> {
         let all = self.counts.outcomes + self.counts.imported;
         let more = more.saturating_add(self.learner.unknown_to_declared(all));
-        let agent = self.learner.declared();
-        let checked = if features.is_empty() {
-            let own = self.own_number(action as usize);
-            let own = own.ok_or_else(|| Refusal::unavailable("the agent does not know the arm"))?;
-            agent.check_outcome(own, reward, costs, more)
-        } else {
-            agent.check_outcome_at(features, reward, costs, more)
+        let outcome = Outcome {
+            action: action as usize,
+            choice: self.facts.choice(features),
+            segment: None,
+            reward,
+            costs,
+            origin: Origin::Logged,
         };
-        checked.map_err(|e| Refusal::of(e, str::to_string))
-    }
-
-    /// Agent's number of an arm: linear agents number only those on offer.
-    fn own_number(&self, arm: usize) -> Option<usize> {
-        let name = &self.arms.get(arm)?.name;
-        let names = self.learner.declared().names();
-        if names.get(arm) == Some(name) {
-            return Some(arm);
-        }
-        names.iter().position(|own| own == name)
+        (self.learner.declared())
+            .check(&outcome, more)
+            .map_err(|e| Refusal::of(e, str::to_string))
     }
 
     /// The policy for a request, as known now.
@@ -65,7 +56,7 @@ impl Experiment {
 
     /// Returns true if decisions take so long that others should not wait for them.
     pub(crate) fn is_slow(&self) -> bool {
-        self.frame.dimension() >= LONG_FEATURES || self.has_many_segments()
+        self.facts.dimension >= LONG_FEATURES || self.has_many_segments()
     }
 
     /// Returns true if so many segments are told apart that making their table takes long.
@@ -79,25 +70,28 @@ impl Experiment {
         if self.learner.actor().is_some() {
             return Ok(());
         }
+        let twin = self.twin().map_err(|e| e.to_string())?;
+        let name = &self.checked.declaration.name;
+        self.learner.detach(twin, name, detached);
+        Ok(())
+    }
+
+    /// An agent for the same arms that has not learned anything.
+    fn twin(&self) -> Result<Box<dyn Agent>, banister::Error> {
         let checked = &self.checked;
-        let mut twin = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
-        if checked.names_arms() {
-            for arm in self.arms.iter().skip(checked.arms.len()) {
-                (twin.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges))
-                    .map_err(|e| e.to_string())?;
-            }
-            for arm in self.arms.iter().filter(|arm| !arm.offered) {
-                let own = twin.names().iter().position(|own| *own == arm.name);
-                let own = own.ok_or("the agent does not know the arm")?;
-                twin.retire_arm(own).map_err(|e| e.to_string())?;
+        let mut twin = checked.config.build(&checked.problem)?;
+        for arm in self.arms.iter().skip(checked.arms.len()) {
+            twin.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges)?;
+        }
+        for (number, arm) in self.arms.iter().enumerate() {
+            if !arm.offered {
+                twin.retire_arm(number)?;
             }
         }
         if let Some(on_breach) = self.on_breach() {
-            set_on_breach(&mut *twin, on_breach).map_err(|e| e.to_string())?;
+            twin.answer_alarms(AlarmAnswer::OnBreach(on_breach))?;
         }
-        let name = &checked.declaration.name;
-        self.learner.detach(twin, name, detached);
-        Ok(())
+        Ok(twin)
     }
 
     /// Checks that an arm can be added, or offered again: one that was retired keeps its features and ranges.
@@ -123,28 +117,20 @@ impl Experiment {
             ranges: ArmRanges::default(),
             ..arm
         };
-        if self.checked.names_arms() {
-            self.try_on_a_copy(|agent| add_arm(agent, &again))?;
-        }
+        self.try_on_a_twin(|agent| add_arm(agent, &again))?;
         Ok(again)
     }
 
     fn check_unknown_arm(&self, arm: &NamedArm) -> Result<(), Refusal> {
-        if !self.checked.names_arms() {
-            let allowed = match self.checked.kind {
-                Kind::Context(_) => {
-                    "with `context` the arms are fixed: their number is the dimension. With an agent of \
-                     `model = \"per_arm\"` they may come and go"
-                }
-                _ => "every decision of this experiment brings its own actions",
-            };
+        if let Kind::Candidates(_) = self.checked.kind {
+            let allowed = "every decision of this experiment brings its own actions";
             return Err(Refusal::invalid("name", &arm.name, allowed));
         }
         check_label("name", &arm.name)?;
         for (name, range) in &arm.ranges.0 {
             check_range(format!("ranges.{name}"), *range)?;
         }
-        self.try_on_a_copy(|agent| add_arm(agent, arm))?;
+        self.try_on_a_twin(|agent| add_arm(agent, arm))?;
         let mut checked = self.checked.clone();
         (checked.standard.add_arm(&arm.ranges)).map_err(|e| Refusal::of(e, str::to_string))?;
         let declaration = &checked.declaration;
@@ -159,9 +145,7 @@ impl Experiment {
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
         if let Some(known) = self.arms.iter_mut().find(|other| other.name == arm.name) {
             known.offered = true;
-            if self.checked.names_arms() {
-                self.learner.apply(Op::AddArm(arm))?;
-            }
+            self.learner.apply(Op::AddArm(arm))?;
             return self.reframe();
         }
         (self.checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
@@ -179,27 +163,22 @@ impl Experiment {
 
     /// Checks that an arm can be retired.
     pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
-        if !self.checked.names_arms() {
-            return Ok(());
-        }
-        let own = self.own_number(arm);
-        let own = own.ok_or_else(|| Refusal::unavailable("the agent does not know the arm"))?;
-        self.try_on_a_copy(|agent| agent.retire_arm(own))
+        self.try_on_a_twin(|agent| agent.retire_arm(arm))
     }
 
     /// Checks that the reaction to alarms can be changed.
     pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Refusal> {
-        self.try_on_a_copy(|agent| set_on_breach(agent, on_breach))
+        self.try_on_a_twin(|agent| agent.answer_alarms(AlarmAnswer::OnBreach(on_breach)))
     }
 
-    /// Tries a change on a copy of the agent: an event must not fail once it is written.
-    fn try_on_a_copy(
+    /// Tries a change on an agent for the same arms: an event must not fail once it is written.
+    fn try_on_a_twin(
         &self,
         change: impl FnOnce(&mut dyn Agent) -> Result<(), banister::Error>,
     ) -> Result<(), Refusal> {
-        let copy = AgentConfig::restore(&self.learner.declared().save_learned());
-        let mut copy = copy.map_err(|e| Refusal::unavailable(e.to_string()))?;
-        change(&mut *copy.agent).map_err(|error| {
+        let twin = self.twin();
+        let mut twin = twin.map_err(|e| Refusal::unavailable(e.to_string()))?;
+        change(&mut *twin).map_err(|error| {
             Refusal::of(error, |field| match field {
                 "arm" => "name".into(),
                 other => other.into(),

@@ -90,20 +90,19 @@ pub(crate) fn read_mark(mark: &Snapshot) -> Option<(u64, InSnapshots)> {
 
 impl Learned {
     /// Adds what the learner has to say.
-    fn complete(mut self, core: &Core) -> Self {
+    fn complete(mut self, core: &mut Core) -> Result<Self, String> {
         self.recorded = core.recorded;
-        self.agent = core.agent().save_learned();
-        self
+        self.agent = core.save().map_err(|e| e.to_string())?;
+        Ok(self)
     }
 }
 
 impl Saved {
     /// Snapshot of the log up to an event, sealed.
-    fn sealed(mut self, core: &Core, number: u64) -> Snapshot {
-        self.learned = self.learned.complete(core);
+    fn sealed(mut self, core: &mut Core, number: u64) -> Result<Snapshot, String> {
+        self.learned = self.learned.complete(core)?;
         let experiment = self.learned.key;
-        // Numbers, texts and lists only: there is nothing to fail on.
-        let json = serde_json::to_vec(&self).unwrap_or_default();
+        let json = serde_json::to_vec(&self).map_err(|e| e.to_string())?;
         let packed = (json.len() >= LARGE)
             .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
             .flatten();
@@ -112,11 +111,11 @@ impl Saved {
         body.push(kind);
         body.extend_from_slice(&seal(experiment, number, &content));
         body.extend_from_slice(&content);
-        Snapshot {
+        Ok(Snapshot {
             experiment,
             number,
             body,
-        }
+        })
     }
 }
 
@@ -156,31 +155,36 @@ impl Experiment {
     }
 
     /// Digest of what is learned.
-    pub fn digest(&self) -> String {
-        let learned = self.learner.read(|core| self.learned().complete(core));
-        let learned = serde_json::to_vec(&learned).unwrap_or_default();
-        blake3::hash(&learned).to_hex().to_string()
+    pub fn digest(&mut self) -> Result<String, String> {
+        let learned = self.learned();
+        let learned = self.learner.with(|core| learned.complete(core))?;
+        let learned = serde_json::to_vec(&learned).map_err(|e| e.to_string())?;
+        Ok(blake3::hash(&learned).to_hex().to_string())
     }
 
     /// Snapshot of the log up to an event.
-    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
-        self.learner.read(|core| self.saved().sealed(core, number))
+    pub(crate) fn snapshot(&mut self, number: u64) -> Result<Snapshot, String> {
+        let saved = self.saved();
+        self.learner.with(|core| saved.sealed(core, number))
     }
 
     /// The same, made beside the writer where the learner is, and handed over there; `None` then.
     pub(crate) fn snapshot_soon(
-        &self,
+        &mut self,
         number: u64,
         detached: Option<&Detached>,
-    ) -> Option<Snapshot> {
+    ) -> Result<Option<Snapshot>, String> {
         let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
-            return Some(self.snapshot(number));
+            return self.snapshot(number).map(Some);
         };
         let (saved, detached) = (self.saved(), detached.clone());
         actor.save(Box::new(move |core| {
-            detached.hand_over(saved.sealed(core, number))
+            // Without one, the next start folds more of the log.
+            if let Ok(snapshot) = saved.sealed(core, number) {
+                detached.hand_over(snapshot);
+            }
         }));
-        None
+        Ok(None)
     }
 
     /// From a snapshot.

@@ -8,9 +8,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use banister::SegmentCount;
-
-use super::core::{Core, NamedAlarm, Op};
+use super::core::{Core, NamedAlarm, Op, SegmentCount};
 use super::workshop::{Work, Workshop};
 
 /// Effects of events that wait at most; the writer takes its time for more of them.
@@ -24,7 +22,7 @@ const MOST_QUESTIONS: usize = 256;
 pub(crate) type Question = Box<dyn FnMut(&mut Core) -> bool + Send>;
 
 /// Work at a place between two events.
-pub(crate) type Saving = Box<dyn FnOnce(&Core) + Send>;
+pub(crate) type Saving = Box<dyn FnOnce(&mut Core) + Send>;
 
 enum Task {
     Op(Op),
@@ -69,7 +67,7 @@ impl Actor {
         let news = News {
             unrecorded: core.unrecorded(),
             broken: None,
-            segments: core.agent().segment_count(),
+            segments: core.segment_count(),
         };
         Arc::new(Self {
             core: Mutex::new(core),
@@ -159,7 +157,7 @@ impl Actor {
             .err();
         let unrecorded = core.unrecorded();
         let mut news = lock(&self.news);
-        news.segments = core.agent().segment_count();
+        news.segments = core.segment_count();
         let is_news = broken.is_some() || news.unrecorded.len() != unrecorded.len();
         if is_news {
             news.unrecorded = unrecorded;

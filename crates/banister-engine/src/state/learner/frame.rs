@@ -40,53 +40,26 @@ pub struct Arm {
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub facts: Arc<Facts>,
-    pub arms: Vec<Arm>,
     pub status: ExperimentStatus,
     /// True while outcomes that are missing not at random force the safe action.
     pub is_forced: bool,
-    /// True if outcomes are taken by features.
-    pub is_linear: bool,
-    /// Number of the safe arm, 0 for candidates.
-    pub safe: usize,
-    /// Number of arms as declared: the length of features where arms are their own.
-    pub declared: usize,
 }
 
 impl Frame {
-    /// Features of an arm by which its outcomes are taken; none where they are taken by number.
-    pub(crate) fn arm_features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
-        match self.facts.kind {
-            Kind::Context(_) => self.facts.features(arm, context),
-            _ if !self.is_linear => Vec::new(),
-            _ => match &self.arms[arm].features {
-                Some(x) => x.clone(),
-                None => {
-                    let mut x = vec![0.0; self.declared];
-                    x[arm] = 1.0;
-                    x
-                }
-            },
-        }
-    }
-
-    /// Features by which the outcome of an action is taken; none where it is taken by number.
-    pub(crate) fn features(
+    /// Numbers by which the outcome of an action is learned; none for arms.
+    pub(crate) fn numbers(
         &self,
         action: u32,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Vec<f64> {
         match self.facts.kind {
+            Kind::Arms => Vec::new(),
+            Kind::Context(_) => self.facts.vector(context).into_owned(),
             Kind::Candidates(_) => match candidates.get(action as usize) {
                 Some(candidate) => candidate.features.clone(),
                 None => self.facts.safe_action.clone(),
             },
-            _ => self.arm_features(action as usize, context),
         }
-    }
-
-    /// Length of the features that the agent learns from; 0 where it knows arms by number.
-    pub(crate) fn dimension(&self) -> usize {
-        if self.is_linear { self.facts.width } else { 0 }
     }
 }

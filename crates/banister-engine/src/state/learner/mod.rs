@@ -22,8 +22,9 @@ use std::sync::Arc;
 
 use banister::Agent;
 
+pub use self::core::SegmentCount;
 pub(crate) use self::core::{
-    Core, LearnedView, NamedAlarm, Op, OwnOrigin, SegmentsView, add_arm, set_on_breach,
+    Core, LearnedView, NamedAlarm, Op, PendingDecision, SegmentsView, add_arm,
 };
 pub(crate) use actor::Actor;
 pub(crate) use detached::Detached;
@@ -73,14 +74,6 @@ impl Learner {
         }
     }
 
-    /// The same without a change.
-    pub(crate) fn read<T>(&self, compute: impl FnOnce(&Core) -> T) -> T {
-        match &self.actor {
-            None => compute(&self.core),
-            Some(actor) => actor.up_to_date(|core| compute(core)),
-        }
-    }
-
     /// An agent to ask about the declaration, not about what is learned.
     pub(crate) fn declared(&self) -> &dyn Agent {
         self.core.agent()
@@ -108,9 +101,9 @@ impl Learner {
     }
 
     /// Segments by number.
-    pub(crate) fn segment_count(&self) -> banister::SegmentCount {
+    pub(crate) fn segment_count(&self) -> SegmentCount {
         match &self.actor {
-            None => self.core.agent().segment_count(),
+            None => self.core.segment_count(),
             Some(actor) => actor.segment_count(),
         }
     }

@@ -381,8 +381,9 @@ impl Store for Connection {
             .as_mut()
             .ok_or(StoreError::new("nothing has begun"))?;
         let mut snapshot = snapshot.clone();
-        if is_too_new && let Ok(experiment) = Experiment::restore(&snapshot) {
-            snapshot = experiment.snapshot(snapshot.number + 1);
+        if is_too_new && let Ok(mut experiment) = Experiment::restore(&snapshot) {
+            let newer = experiment.snapshot(snapshot.number + 1);
+            snapshot = newer.map_err(StoreError::new)?;
         }
         open.snapshots.push(snapshot);
         self.transaction = transaction;

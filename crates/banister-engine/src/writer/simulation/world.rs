@@ -454,7 +454,7 @@ impl World {
     }
 }
 
-fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
+fn check_equal(who: &str, state: &mut State, fold: &mut State) -> Result<(), String> {
     let differs = |what: &str| format!("{who}: another {what} than the log");
     check!(state.number == fold.number, "{}", differs("last event"));
     check!(state.time == fold.time, "{}", differs("time"));
@@ -463,14 +463,12 @@ fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
         "{}",
         differs("clock")
     );
-    let digests = |state: &State| -> Vec<String> {
-        state
-            .experiments()
-            .map(|experiment| experiment.digest())
-            .collect()
+    let digests = |state: &mut State| -> Result<Vec<String>, String> {
+        let each = state.experiments_mut().map(Experiment::digest);
+        each.collect()
     };
     check!(
-        digests(state) == digests(fold),
+        digests(state)? == digests(fold)?,
         "{}",
         differs("learned state")
     );
