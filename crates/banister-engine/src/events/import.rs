@@ -42,13 +42,16 @@ impl Import {
     ) -> impl Iterator<Item = Outcome<'a>> {
         let count = self.rewards.len().max(1);
         let (d, m) = (self.features.len() / count, self.costs.len() / count);
-        self.rewards.iter().enumerate().map(move |(i, &reward)| Outcome {
-            action: self.arms.get(i).map_or(0, |&arm| arm as usize),
-            choice: choice(&self.features[i * d..(i + 1) * d]),
-            segment: self.segments.get(i).map(|name| &**name),
-            reward,
-            costs: &self.costs[i * m..(i + 1) * m],
-            origin: Origin::Logged,
-        })
+        self.rewards
+            .iter()
+            .enumerate()
+            .map(move |(i, &reward)| Outcome {
+                action: self.arms.get(i).map_or(0, |&arm| arm as usize),
+                choice: choice(&self.features[i * d..(i + 1) * d]),
+                segment: self.segments.get(i).map(|name| &**name),
+                reward,
+                costs: &self.costs[i * m..(i + 1) * m],
+                origin: Origin::Logged,
+            })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-
 use super::Query;
 use super::experiment::alarm;
 use crate::object::OneOrMany;

@@ -71,7 +71,9 @@ impl SnapshotRound {
             return Ok(());
         };
         let mut experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-        let snapshot = experiment.snapshot(record.number).map_err(StoreError::new)?;
+        let snapshot = experiment
+            .snapshot(record.number)
+            .map_err(StoreError::new)?;
         self.keep(store, &snapshot)
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, CheckedProblem, Guarantee, Round, Scope, SegmentedConfig, SignalConfig, check_seen};
+use banister::{
+    Agent, CheckedProblem, Guarantee, Round, Scope, SegmentedConfig, SignalConfig, check_seen,
+};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};

@@ -194,10 +194,6 @@ pub struct CheckedDeclaration {
     pub config: AgentConfig,
 }
 
-impl CheckedDeclaration {
-    }
-}
-
 impl Declaration {
     /// Checks everything, and fills in what was left to us.
     pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {

@@ -76,7 +76,8 @@ fn given_budgets<'de, D: serde::Deserializer<'de>>(
 impl Experiment {
     pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
         if let Some(on_breach) = change.on_breach {
-            self.learner.apply(Op::Answer(AlarmAnswer::OnBreach(on_breach)))?;
+            self.learner
+                .apply(Op::Answer(AlarmAnswer::OnBreach(on_breach)))?;
         }
         let declaration = &mut self.checked.declaration;
         if let Some(description) = change.description {

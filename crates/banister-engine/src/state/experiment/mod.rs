@@ -400,11 +400,7 @@ impl Experiment {
     }
 }
 
-fn frame(
-    facts: &Arc<Facts>,
-    status: ExperimentStatus,
-    is_forced: bool,
-) -> Arc<Frame> {
+fn frame(facts: &Arc<Facts>, status: ExperimentStatus, is_forced: bool) -> Arc<Frame> {
     Arc::new(Frame {
         facts: facts.clone(),
         status,
