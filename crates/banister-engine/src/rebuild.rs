@@ -65,20 +65,22 @@ pub fn rebuild(
         Ok(())
     })?;
     let mut unusable: BTreeMap<u64, String> = restored.unusable.into_iter().collect();
-    let experiments = whole.experiments().map(|experiment| {
-        let snapshot = numbers.get(&experiment.key).copied();
-        let other = short.experiments().find(|e| e.key == experiment.key);
-        RebuiltExperiment {
-            name: experiment.checked.declaration.name.clone(),
-            outcomes: experiment.counts.outcomes + experiment.counts.imported,
-            snapshot,
-            unusable: unusable.remove(&experiment.key),
-            digest: experiment.digest(),
-            from_snapshot: snapshot.and(other).map(Experiment::digest),
-        }
-    });
+    let experiments = whole
+        .experiments()
+        .map(|experiment| -> Result<_, StoreError> {
+            let snapshot = numbers.get(&experiment.key).copied();
+            let other = short.experiments().find(|e| e.key == experiment.key);
+            Ok(RebuiltExperiment {
+                name: experiment.checked.declaration.name.clone(),
+                outcomes: experiment.counts.outcomes + experiment.counts.imported,
+                snapshot,
+                unusable: unusable.remove(&experiment.key),
+                digest: experiment.digest()?,
+                from_snapshot: snapshot.and(other).map(Experiment::digest).transpose()?,
+            })
+        });
     Ok(Rebuilt {
         events: whole.number,
-        experiments: experiments.collect(),
+        experiments: experiments.collect::<Result<_, _>>()?,
     })
 }

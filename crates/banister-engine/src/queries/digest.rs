@@ -15,6 +15,7 @@ impl Query for ReadDigest {
 
     fn answer(self, state: &mut State) -> Result<(String, u64), Refusal> {
         let experiment = state.experiment(&self.0)?;
-        Ok((experiment.digest(), experiment.number))
+        let digest = experiment.digest().map_err(Refusal::unavailable)?;
+        Ok((digest, experiment.number))
     }
 }

@@ -71,7 +71,7 @@ impl SnapshotRound {
             return Ok(());
         };
         let experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-        self.keep(store, &experiment.snapshot(record.number))
+        self.keep(store, &experiment.snapshot(record.number)?)
     }
 
     /// Takes all that are due at once, at the end.
@@ -83,10 +83,10 @@ impl SnapshotRound {
         let experiments = state.experiments();
         let behind: Vec<_> = experiments.filter(|own| self.is_behind(own)).collect();
         for experiment in behind {
-            self.keep(store, &experiment.snapshot(state.number))?;
+            self.keep(store, &experiment.snapshot(state.number)?)?;
         }
         self.committed();
-        store.keep_snapshot(&mark(state.number, &self.kept))
+        store.keep_snapshot(&mark(state.number, &self.kept)?)
     }
 
     /// Takes the next snapshot that is due, in the transaction that has begun.
@@ -103,15 +103,15 @@ impl SnapshotRound {
         }
         let (number, detached) = (state.number, state.detached.clone());
         for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
-            self.keep(store, &snapshot)?;
+            self.keep(store, &snapshot?)?;
         }
         if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key))
-            && let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref())
+            && let Some(snapshot) = experiment.snapshot_soon(number, detached.as_ref())?
         {
             self.keep(store, &snapshot)?;
         }
         if self.due.is_empty() && std::mem::take(&mut self.has_news) {
-            store.keep_snapshot(&mark(self.mark(state), &self.kept))?;
+            store.keep_snapshot(&mark(self.mark(state), &self.kept)?)?;
         }
         Ok(())
     }

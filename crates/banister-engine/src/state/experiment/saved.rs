@@ -14,7 +14,7 @@ use crate::state::budget::Budgets;
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, StoreError};
 use crate::time::Timestamp;
 
 /// All of an experiment that a snapshot keeps; the first part is what is learned.
@@ -65,18 +65,21 @@ fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
     seal
 }
 
+fn unwritable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::new(format!("a snapshot cannot be encoded: {error}"))
+}
+
 /// Number of the last event in the snapshot of every experiment.
 pub(crate) type InSnapshots = BTreeMap<u64, u64>;
 
 /// Says that all events up to a number are in snapshots that are no older than these; kept as that of no experiment.
-pub(crate) fn mark(number: u64, kept: &InSnapshots) -> Snapshot {
-    // Numbers only: there is nothing to fail on.
-    let body = postcard::to_extend(kept, Vec::new()).unwrap_or_default();
-    Snapshot {
+pub(crate) fn mark(number: u64, kept: &InSnapshots) -> Result<Snapshot, StoreError> {
+    let body = postcard::to_extend(kept, Vec::new()).map_err(unwritable)?;
+    Ok(Snapshot {
         experiment: 0,
         number,
         body: [&seal(0, number, &body)[..], &body].concat(),
-    }
+    })
 }
 
 /// Number and snapshots of a mark, unless it is damaged.
@@ -99,11 +102,10 @@ impl Learned {
 
 impl Saved {
     /// Snapshot of the log up to an event, sealed.
-    fn sealed(mut self, core: &Core, number: u64) -> Snapshot {
+    fn sealed(mut self, core: &Core, number: u64) -> Result<Snapshot, StoreError> {
         self.learned = self.learned.complete(core);
         let experiment = self.learned.key;
-        // Numbers, texts and lists only: there is nothing to fail on.
-        let json = serde_json::to_vec(&self).unwrap_or_default();
+        let json = serde_json::to_vec(&self).map_err(unwritable)?;
         let packed = (json.len() >= LARGE)
             .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
             .flatten();
@@ -112,11 +114,11 @@ impl Saved {
         body.push(kind);
         body.extend_from_slice(&seal(experiment, number, &content));
         body.extend_from_slice(&content);
-        Snapshot {
+        Ok(Snapshot {
             experiment,
             number,
             body,
-        }
+        })
     }
 }
 
@@ -156,14 +158,14 @@ impl Experiment {
     }
 
     /// Digest of what is learned.
-    pub fn digest(&self) -> String {
+    pub fn digest(&self) -> Result<String, StoreError> {
         let learned = self.learner.read(|core| self.learned().complete(core));
-        let learned = serde_json::to_vec(&learned).unwrap_or_default();
-        blake3::hash(&learned).to_hex().to_string()
+        let learned = serde_json::to_vec(&learned).map_err(unwritable)?;
+        Ok(blake3::hash(&learned).to_hex().to_string())
     }
 
     /// Snapshot of the log up to an event.
-    pub(crate) fn snapshot(&self, number: u64) -> Snapshot {
+    pub(crate) fn snapshot(&self, number: u64) -> Result<Snapshot, StoreError> {
         self.learner.read(|core| self.saved().sealed(core, number))
     }
 
@@ -172,15 +174,15 @@ impl Experiment {
         &self,
         number: u64,
         detached: Option<&Detached>,
-    ) -> Option<Snapshot> {
+    ) -> Result<Option<Snapshot>, StoreError> {
         let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
-            return Some(self.snapshot(number));
+            return self.snapshot(number).map(Some);
         };
         let (saved, detached) = (self.saved(), detached.clone());
         actor.save(Box::new(move |core| {
             detached.hand_over(saved.sealed(core, number))
         }));
-        None
+        Ok(None)
     }
 
     /// From a snapshot.

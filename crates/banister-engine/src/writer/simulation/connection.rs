@@ -382,7 +382,7 @@ impl Store for Connection {
             .ok_or(StoreError::new("nothing has begun"))?;
         let mut snapshot = snapshot.clone();
         if is_too_new && let Ok(experiment) = Experiment::restore(&snapshot) {
-            snapshot = experiment.snapshot(snapshot.number + 1);
+            snapshot = experiment.snapshot(snapshot.number + 1)?;
         }
         open.snapshots.push(snapshot);
         self.transaction = transaction;

@@ -463,14 +463,12 @@ fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
         "{}",
         differs("clock")
     );
-    let digests = |state: &State| -> Vec<String> {
-        state
-            .experiments()
-            .map(|experiment| experiment.digest())
-            .collect()
+    let digests = |state: &State| -> Result<Vec<String>, String> {
+        let digests = state.experiments().map(|experiment| experiment.digest());
+        digests.collect::<Result<_, _>>().map_err(|e| e.to_string())
     };
     check!(
-        digests(state) == digests(fold),
+        digests(state)? == digests(fold)?,
         "{}",
         differs("learned state")
     );
