@@ -70,14 +70,14 @@ pub fn rebuild(
     for experiment in whole.experiments_mut() {
         let snapshot = numbers.get(&experiment.key).copied();
         let other = (short.experiments_mut()).find(|e| e.key == experiment.key);
-        let from_snapshot = snapshot.and(other).map(Experiment::digest).transpose();
+        let from_snapshot = snapshot.and(other).map(Experiment::digest).transpose()?;
         experiments.push(RebuiltExperiment {
             name: experiment.checked.declaration.name.clone(),
             outcomes: experiment.counts.outcomes + experiment.counts.imported,
             snapshot,
             unusable: unusable.remove(&experiment.key),
-            digest: experiment.digest().map_err(StoreError::new)?,
-            from_snapshot: from_snapshot.map_err(StoreError::new)?,
+            digest: experiment.digest()?,
+            from_snapshot,
         });
     }
     Ok(Rebuilt {

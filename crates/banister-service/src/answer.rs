@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::{ArmEstimate, Certificate, Scope, SegmentCertificate};
 use banister_engine::{
@@ -12,6 +12,8 @@ use banister_engine::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::problem::Problem;
 
 /// One entry of a policy.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -212,8 +214,16 @@ pub struct ArmState {
 
 /// Serialises an answer.
 pub fn json(value: &impl Serialize) -> Response {
-    // Our own types have nothing to fail on.
-    raw(serde_json::to_string(value).unwrap_or_default())
+    match text(value) {
+        Ok(json) => raw(json),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// An answer, or a part of it, as JSON.
+pub fn text(value: &impl Serialize) -> Result<String, Problem> {
+    let failed = |e| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no JSON: {e}"));
+    serde_json::to_string(value).map_err(failed)
 }
 
 /// Wraps an answer that is JSON already.
@@ -223,45 +233,62 @@ pub fn raw(json: impl IntoResponse) -> Response {
 
 /// A decision as JSON: the same as serialising [`Decision`], and a test says so, but most of it is
 /// written only once per policy.
-pub fn decision(decided: &Decided) -> String {
-    let render = || shared(&decided.published, &decided.facts, &decided.candidates);
-    let shared = if decided.candidates.is_empty() {
-        decided.published.rendered.get_or_init(render).clone()
-    } else {
-        // The same policy object never serves two sets of candidates, but names are this request's.
-        render()
+pub fn decision(decided: &Decided) -> Result<String, Problem> {
+    let published = &decided.published;
+    // The same policy object never serves two sets of candidates, but names are this request's.
+    let kept = published
+        .rendered
+        .get()
+        .filter(|_| decided.candidates.is_empty());
+    let made;
+    let shared = match kept {
+        Some(kept) => kept,
+        None => {
+            made = shared(published, &decided.facts, &decided.candidates)?;
+            if decided.candidates.is_empty() {
+                published.rendered.get_or_init(|| made)
+            } else {
+                &made
+            }
+        }
     };
     let mut out = String::with_capacity(shared.len() + 256);
     let name = decided
         .facts
         .action_name(&decided.candidates, decided.action);
-    let text = |s: &str| serde_json::to_string(s).unwrap_or_default();
     // Writing into a string does not fail.
     let _ = write!(
         out,
         "{{\"id\":{},\"experiment\":{},\"number\":{},\"time\":\"{}\",\"action\":{},\"index\":{},\
          \"safe\":{},\"probability\":{},\"shadow\":{},{shared}}}",
-        text(&decided.shown_id()),
-        text(&decided.facts.experiment),
+        text(&decided.shown_id())?,
+        text(&decided.facts.experiment)?,
         decided.number,
         decided.time,
-        text(&name),
+        text(&name)?,
         decided.action,
         decided.action == decided.published.safe,
-        serde_json::to_string(&decided.probability).unwrap_or_default(),
+        text(&decided.probability)?,
         decided.shadow,
     );
-    out
+    Ok(out)
 }
 
 /// The part of a decision that its policy determines.
-fn shared(published: &PublishedPolicy, facts: &Facts, candidates: &[Option<String>]) -> String {
-    let policy = serde_json::to_string(&policy(published, facts, candidates)).unwrap_or_default();
-    let certificate = serde_json::to_string(&certificate(published, facts)).unwrap_or_default();
-    let segment = (published.segment.as_ref())
-        .map(|own| serde_json::to_string(own).unwrap_or_default())
-        .map_or(String::new(), |own| format!(",\"segment\":{own}"));
-    format!("\"policy\":{policy},\"certificate\":{certificate}{segment}")
+fn shared(
+    published: &PublishedPolicy,
+    facts: &Facts,
+    candidates: &[Option<String>],
+) -> Result<String, Problem> {
+    let policy = text(&policy(published, facts, candidates))?;
+    let certificate = text(&certificate(published, facts))?;
+    let segment = match &published.segment {
+        Some(own) => format!(",\"segment\":{}", text(own)?),
+        None => String::new(),
+    };
+    Ok(format!(
+        "\"policy\":{policy},\"certificate\":{certificate}{segment}"
+    ))
 }
 
 /// Renders a policy with names.

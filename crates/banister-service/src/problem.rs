@@ -88,8 +88,10 @@ impl Problem {
     }
 
     pub fn to_json(&self) -> String {
-        // Strings and a number: there is nothing to fail on.
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_string(self).unwrap_or_else(|_| {
+            let status = self.status;
+            format!("{{\"type\":\"about:blank\",\"status\":{status}}}")
+        })
     }
 }
 

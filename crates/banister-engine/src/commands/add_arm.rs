@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Command, Reply, Transaction};
-use crate::events::Event;
+use crate::events::{Event, to_json};
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
 use crate::state::NamedArm;
@@ -21,7 +21,7 @@ impl Command for AddArm {
         let experiment = transaction.active(&self.experiment)?;
         let arm = experiment.check_new_arm(self.arm)?;
         let key = experiment.key;
-        let json = serde_json::to_string(&arm).unwrap_or_default();
+        let json = to_json(&arm)?;
         transaction.write(key, Event::NewArm(json));
         Ok(Reply::experiment(key))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Command, Reply, Transaction};
-use crate::events::Event;
+use crate::events::{Event, to_json};
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
 use crate::state::{Change, check_length};
@@ -42,7 +42,7 @@ impl Command for ChangeExperiment {
             experiment.check_on_breach(on_breach)?;
         }
         let key = experiment.key;
-        let json = serde_json::to_string(&change).unwrap_or_default();
+        let json = to_json(&change)?;
         transaction.write(key, Event::Changed(json));
         Ok(Reply::experiment(key))
     }

@@ -1,7 +1,7 @@
 //! Creates an experiment.
 
 use super::{Command, Reply, Transaction};
-use crate::events::Event;
+use crate::events::{Event, to_json};
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
 use crate::state::Declaration;
@@ -20,7 +20,7 @@ impl Command for CreateExperiment {
                 "there is an experiment called `{name}` already"
             )));
         }
-        let json = serde_json::to_string(&checked.declaration).unwrap_or_default();
+        let json = to_json(&checked.declaration)?;
         // The key of an experiment is the number of the event that creates it.
         let key = transaction.next_number();
         transaction.write(key, Event::Created(json));

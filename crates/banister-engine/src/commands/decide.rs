@@ -56,7 +56,10 @@ impl Decide {
 
     /// Computes the policy with a learner beside the writer.
     pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
-        let digest = self.request.digest();
+        // The writer computes it again, and tells the caller of the error.
+        let Ok(digest) = self.request.digest() else {
+            return self;
+        };
         let frame = core.frame().clone();
         let computed = compute(
             &mut self.request,
@@ -137,7 +140,7 @@ impl Command for Decide {
         let (key, facts) = (experiment.key, experiment.facts.clone());
         let digest = match &prepared {
             Some(prepared) => prepared.digest,
-            None => request.digest(),
+            None => request.digest()?,
         };
         let id = request.id.take();
         if let Some(id) = &id {

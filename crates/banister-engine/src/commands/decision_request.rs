@@ -10,7 +10,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::events::{Candidate, candidate_names};
+use crate::events::{Candidate, candidate_names, digest, to_json};
 use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
@@ -118,17 +118,15 @@ impl From<OfferedAction> for Candidate {
 
 impl DecisionRequest {
     /// Digest of everything but the id, to recognise a repeated request; 0 where there is nothing else.
-    pub(super) fn digest(&self) -> u64 {
+    pub(super) fn digest(&self) -> Result<u64, Refusal> {
         let anonymous = Self {
             id: None,
             ..self.clone()
         };
         if anonymous == Self::default() {
-            return 0;
+            return Ok(0);
         }
-        crate::events::digest(&blake3::hash(
-            &serde_json::to_vec(&anonymous).unwrap_or_default(),
-        ))
+        Ok(digest(&blake3::hash(to_json(&anonymous)?.as_bytes())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records the alarms that folding has raised and no event records yet.
 
 use super::{Command, Reply, Transaction};
-use crate::events::Event;
+use crate::events::{Event, to_json};
 use crate::refusal::Refusal;
 
 /// Sent by the writer itself, after a commit that raised an alarm.
@@ -15,7 +15,7 @@ impl Command for RecordAlarms {
             .flat_map(|e| e.unrecorded().into_iter().map(|alarm| (e.key, alarm)))
             .collect();
         for (key, alarm) in raised {
-            let json = serde_json::to_string(&alarm).unwrap_or_default();
+            let json = to_json(&alarm)?;
             transaction.write(key, Event::AlarmRaised(json));
         }
         Ok(Reply::Ready(()))

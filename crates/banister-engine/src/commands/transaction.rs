@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::state::{
     Budgets, ClockSets, Experiment, ExperimentStatus, OpenDecision, State, reserve, worst_case,
 };
-use crate::store::{Found, Key, Store};
+use crate::store::{Found, Key, Store, StoreError};
 use crate::time::Timestamp;
 
 /// Commands of one commit see each other's decisions and reports through it.
@@ -43,6 +43,9 @@ pub struct Transaction<'a> {
     /// Budgets as they are after this commit's events, by experiment.
     budgets: HashMap<u64, Budgets>,
 }
+
+/// Records, and the author and event of each.
+type Written = (Vec<Record>, Vec<(Author, Event)>);
 
 /// Decision with all that a report on it needs.
 #[derive(Clone)]
@@ -115,9 +118,12 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Records, their authors and events, in the log's order.
-    pub(crate) fn into_events(self) -> (Vec<Record>, Vec<(Author, Event)>) {
-        (self.records, self.events)
+    /// Encodes the events, in the log's order.
+    pub(crate) fn into_events(mut self) -> Result<Written, StoreError> {
+        for (record, (author, event)) in self.records.iter_mut().zip(&self.events) {
+            record.write(author, event).map_err(StoreError::new)?;
+        }
+        Ok((self.records, self.events))
     }
 
     /// Number that the next event will get.
@@ -174,7 +180,7 @@ impl<'a> Transaction<'a> {
         event: Event,
     ) -> u64 {
         let number = self.next_number();
-        let mut record = Record {
+        self.records.push(Record {
             number,
             time: self.time,
             experiment,
@@ -182,9 +188,7 @@ impl<'a> Transaction<'a> {
             decision,
             id,
             body: Vec::new(),
-        };
-        record.write(&self.author, &event);
-        self.records.push(record);
+        });
         self.events.push((self.author.clone(), event));
         number
     }

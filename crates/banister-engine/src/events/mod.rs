@@ -24,6 +24,7 @@ pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
 pub(crate) use policy::relative_to_safe;
 pub use policy::{PolicyEstimates, PublishedPolicy};
+pub(crate) use record::to_json;
 pub use record::{EventKind, Record, shown_id};
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -65,12 +65,12 @@ pub struct Record {
 
 impl Record {
     /// Encodes an event into the body, and seals the whole record.
-    pub fn write(&mut self, author: &Author, event: &Event) {
-        // Numbers, texts and lists only: there is nothing to fail on.
+    pub fn write(&mut self, author: &Author, event: &Event) -> Result<(), String> {
         let body = postcard::to_extend(&(author.name(), event), vec![VERSION]);
-        self.body = body.unwrap_or_default();
+        self.body = body.map_err(|e| format!("event {} cannot be encoded: {e}", self.number))?;
         let seal = self.seal(&self.body);
         self.body.extend_from_slice(&seal);
+        Ok(())
     }
 
     /// Digest of everything in the record: a bit that flips anywhere in it shows.
@@ -145,4 +145,10 @@ impl Record {
 /// Returns the name of a decision in answers: the caller's id, or `@` and the number.
 pub fn shown_id(id: Option<&str>, number: u64) -> String {
     id.map_or_else(|| format!("@{number}"), str::to_string)
+}
+
+/// JSON in an event, or of an answer.
+pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(value)
+        .map_err(|e| Refusal::unavailable(format!("it cannot be encoded: {e}")))
 }

@@ -15,7 +15,9 @@ impl Query for ReadDigest {
 
     fn answer(self, state: &mut State) -> Result<(String, u64), Refusal> {
         let experiment = state.experiment(&self.0)?;
-        let digest = experiment.digest().map_err(Refusal::unavailable)?;
+        let digest = experiment
+            .digest()
+            .map_err(|e| Refusal::unavailable(e.to_string()))?;
         Ok((digest, experiment.number))
     }
 }

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
+use crate::events::to_json;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
@@ -61,9 +62,12 @@ impl<T: Serialize> Picture<T> {
     }
 
     /// The picture as JSON, made by the first who asks.
-    pub fn json(&self) -> &str {
-        // Our own types have nothing to fail on.
-        (self.rendered).get_or_init(|| serde_json::to_string(&self.view).unwrap_or_default())
+    pub fn json(&self) -> Result<&str, Refusal> {
+        if let Some(rendered) = self.rendered.get() {
+            return Ok(rendered);
+        }
+        let json = to_json(&self.view)?;
+        Ok(self.rendered.get_or_init(|| json))
     }
 }
 

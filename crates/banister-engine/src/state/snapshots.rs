@@ -86,12 +86,11 @@ impl SnapshotRound {
         let number = state.number;
         for experiment in state.experiments_mut() {
             if self.is_behind(experiment) {
-                let snapshot = experiment.snapshot(number).map_err(StoreError::new)?;
-                self.keep(store, &snapshot)?;
+                self.keep(store, &experiment.snapshot(number)?)?;
             }
         }
         self.committed();
-        store.keep_snapshot(&mark(state.number, &self.kept))
+        store.keep_snapshot(&mark(state.number, &self.kept)?)
     }
 
     /// Takes the next snapshot that is due, in the transaction that has begun.
@@ -108,16 +107,16 @@ impl SnapshotRound {
         }
         let (number, detached) = (state.number, state.detached.clone());
         for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
-            self.keep(store, &snapshot)?;
+            self.keep(store, &snapshot?)?;
         }
         if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) {
             let snapshot = experiment.snapshot_soon(number, detached.as_ref());
-            if let Some(snapshot) = snapshot.map_err(StoreError::new)? {
+            if let Some(snapshot) = snapshot? {
                 self.keep(store, &snapshot)?;
             }
         }
         if self.due.is_empty() && std::mem::take(&mut self.has_news) {
-            store.keep_snapshot(&mark(self.mark(state), &self.kept))?;
+            store.keep_snapshot(&mark(self.mark(state), &self.kept)?)?;
         }
         Ok(())
     }

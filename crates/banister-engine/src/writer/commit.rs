@@ -163,7 +163,13 @@ impl Engine {
         for job in jobs.iter_mut() {
             job.execute(&mut transaction);
         }
-        let (records, events) = transaction.into_events();
+        let (records, events) = match transaction.into_events() {
+            Ok(written) => written,
+            Err(error) => {
+                store.rollback();
+                return Err(error);
+            }
+        };
         if records.is_empty() {
             store.rollback();
         } else {

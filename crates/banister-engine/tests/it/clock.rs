@@ -30,7 +30,7 @@ fn written_at(place: &Place, offset: i64) {
     for record in &mut events {
         let (author, event) = record.read().unwrap();
         record.time = Timestamp(record.time.0 + offset);
-        record.write(&author, &event);
+        record.write(&author, &event).unwrap();
     }
     write(&mut *place.open(), &events);
 }

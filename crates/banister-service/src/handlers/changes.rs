@@ -74,11 +74,14 @@ pub async fn list(
 
 fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Changed, Problem> {
     let (author, event) = record.read()?;
-    let parsed = |json: &str| serde_json::from_str(json).unwrap_or_default();
+    let parsed = |json: &str| -> Result<Value, Problem> {
+        let damaged = |e| format!("the log is damaged: event {}: {e}", record.number);
+        serde_json::from_str(json).map_err(|e| Problem::unavailable(damaged(e)))
+    };
     let (kind, change) = match event {
-        Event::Created(json) => ("created", parsed(&json)),
-        Event::Changed(json) => ("changed", parsed(&json)),
-        Event::NewArm(json) => ("arm_added", parsed(&json)),
+        Event::Created(json) => ("created", parsed(&json)?),
+        Event::Changed(json) => ("changed", parsed(&json)?),
+        Event::NewArm(json) => ("arm_added", parsed(&json)?),
         Event::ArmRetired { arm } => (
             "arm_retired",
             json!({ "name": facts.arms.get(arm as usize) }),
@@ -90,7 +93,7 @@ fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Chang
                 json!({ "outcomes": import.map(|import| import.outcomes) }),
             )
         }
-        Event::AlarmRaised(json) => ("alarm_raised", parsed(&json)),
+        Event::AlarmRaised(json) => ("alarm_raised", parsed(&json)?),
         Event::AlarmsAcknowledged(note) => ("alarms_acknowledged", json!({ "note": note })),
         _ => ("other", Value::Null),
     };
@@ -112,7 +115,8 @@ pub fn announce(
     number: u64,
     change: impl Serialize,
 ) {
-    let mut change = serde_json::to_string(&change).unwrap_or_default();
+    let change = serde_json::to_string(&change);
+    let mut change = change.unwrap_or_else(|e| format!("no JSON: {e}"));
     if change.len() > LONGEST_LINE {
         change = change.chars().take(LONGEST_LINE).chain(['…']).collect();
     }

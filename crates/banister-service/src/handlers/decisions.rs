@@ -119,7 +119,7 @@ pub async fn decide(
     let decided = app.decide_all(author, &name.into(), [request]).await?.pop();
     let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
     app.limits.worked(&charged, decided.seconds);
-    Ok(raw(answer::decision(&decided)))
+    Ok(raw(answer::decision(&decided)?))
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
@@ -192,7 +192,7 @@ pub async fn report_batch(
     });
     let answers = app.execute_all(author, commands.collect()).await?;
     results("outcome", answers, |reported| {
-        serde_json::to_string(&answer::outcome(&reported)).unwrap_or_default()
+        answer::text(&answer::outcome(&reported))
     })
 }
 
@@ -249,7 +249,7 @@ fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
 fn results<A>(
     name: &str,
     answers: Vec<Result<A, Refusal>>,
-    render: impl Fn(A) -> String,
+    render: impl Fn(A) -> Result<String, Problem>,
 ) -> Result<Response, Problem> {
     let down = |answer: &Result<A, Refusal>| match answer {
         Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
@@ -258,10 +258,13 @@ fn results<A>(
     if let Some(problem) = answers.iter().find_map(down) {
         return Err(problem);
     }
-    let each = answers.into_iter().map(|answer| match answer.map(&render) {
-        Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
-        Err(refusal) => refused(refusal.into()),
-    });
+    let each =
+        answers.into_iter().map(
+            |answer| match answer.map_err(Problem::from).and_then(&render) {
+                Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
+                Err(problem) => refused(problem),
+            },
+        );
     let list = each.collect::<Vec<_>>().join(",");
     Ok(raw(format!("{{\"results\":[{list}]}}")))
 }

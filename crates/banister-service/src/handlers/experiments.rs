@@ -111,19 +111,22 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
     page: Page<T>,
 ) -> Result<Response, Problem> {
     let lengths = tokio::task::spawn_blocking(move || {
-        let bytes = page.entries.iter().map(|entry| entry.json().len() + 1);
         // With room for what is around them: the answer keeps this share.
-        (bytes.sum::<usize>() + 1024, page)
+        let mut bytes = 1024;
+        for entry in &page.entries {
+            bytes += entry.json()?.len() + 1;
+        }
+        Ok::<_, Problem>((bytes, page))
     });
     let failed = |_| Problem::unavailable("rendering failed");
-    let (bytes, page) = lengths.await.map_err(failed)?;
+    let (bytes, page) = lengths.await.map_err(failed)??;
     Held::current().add(app.budget.take(bytes).await?);
     let joined = tokio::task::spawn_blocking(move || {
         let mut json = format!("{{\"{name}\":[");
         json.reserve(bytes);
         for (place, entry) in page.entries.iter().enumerate() {
             json.push_str(if place == 0 { "" } else { "," });
-            json.push_str(entry.json());
+            json.push_str(entry.json()?);
         }
         let next = page
             .next
@@ -131,9 +134,9 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
         json.push(']');
         json.push_str(&next.unwrap_or_default());
         json.push('}');
-        json
+        Ok::<_, Problem>(json)
     });
-    Ok(raw(joined.await.map_err(failed)?))
+    Ok(raw(joined.await.map_err(failed)??))
 }
 
 pub async fn create(
@@ -173,7 +176,7 @@ pub async fn show(
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
     let picture = app.query(ReadExperiment(name.into())).await?;
-    Ok(raw(picture.json().to_string()))
+    Ok(raw(picture.json()?.to_string()))
 }
 
 pub async fn change(

@@ -9,6 +9,7 @@ use super::problem::Lp;
 /// End of a solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "SolverStatus")]
 pub enum Status {
     /// The policy is optimal up to rounding; `upper_bound` proves it.
     #[default]

@@ -12,7 +12,7 @@ mod segments;
 
 use std::collections::BTreeMap;
 
-use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Model, Problem, SignalConfig};
+use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@ use crate::state::budget::Budgets;
 use crate::state::declaration::Declaration;
 use crate::state::history::History;
 use crate::state::learner::Detached;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, StoreError};
 use crate::time::Timestamp;
 
 /// All of an experiment that a snapshot keeps; the first part is what is learned.
@@ -65,18 +65,21 @@ fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
     seal
 }
 
+fn unwritable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::new(format!("a snapshot cannot be encoded: {error}"))
+}
+
 /// Number of the last event in the snapshot of every experiment.
 pub(crate) type InSnapshots = BTreeMap<u64, u64>;
 
 /// Says that all events up to a number are in snapshots that are no older than these; kept as that of no experiment.
-pub(crate) fn mark(number: u64, kept: &InSnapshots) -> Snapshot {
-    // Numbers only: there is nothing to fail on.
-    let body = postcard::to_extend(kept, Vec::new()).unwrap_or_default();
-    Snapshot {
+pub(crate) fn mark(number: u64, kept: &InSnapshots) -> Result<Snapshot, StoreError> {
+    let body = postcard::to_extend(kept, Vec::new()).map_err(unwritable)?;
+    Ok(Snapshot {
         experiment: 0,
         number,
         body: [&seal(0, number, &body)[..], &body].concat(),
-    }
+    })
 }
 
 /// Number and snapshots of a mark, unless it is damaged.
@@ -90,19 +93,19 @@ pub(crate) fn read_mark(mark: &Snapshot) -> Option<(u64, InSnapshots)> {
 
 impl Learned {
     /// Adds what the learner has to say.
-    fn complete(mut self, core: &mut Core) -> Result<Self, String> {
+    fn complete(mut self, core: &mut Core) -> Result<Self, StoreError> {
         self.recorded = core.recorded;
-        self.agent = core.save().map_err(|e| e.to_string())?;
+        self.agent = core.save().map_err(unwritable)?;
         Ok(self)
     }
 }
 
 impl Saved {
     /// Snapshot of the log up to an event, sealed.
-    fn sealed(mut self, core: &mut Core, number: u64) -> Result<Snapshot, String> {
+    fn sealed(mut self, core: &mut Core, number: u64) -> Result<Snapshot, StoreError> {
         self.learned = self.learned.complete(core)?;
         let experiment = self.learned.key;
-        let json = serde_json::to_vec(&self).map_err(|e| e.to_string())?;
+        let json = serde_json::to_vec(&self).map_err(unwritable)?;
         let packed = (json.len() >= LARGE)
             .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
             .flatten();
@@ -155,15 +158,15 @@ impl Experiment {
     }
 
     /// Digest of what is learned.
-    pub fn digest(&mut self) -> Result<String, String> {
+    pub fn digest(&mut self) -> Result<String, StoreError> {
         let learned = self.learned();
         let learned = self.learner.with(|core| learned.complete(core))?;
-        let learned = serde_json::to_vec(&learned).map_err(|e| e.to_string())?;
+        let learned = serde_json::to_vec(&learned).map_err(unwritable)?;
         Ok(blake3::hash(&learned).to_hex().to_string())
     }
 
     /// Snapshot of the log up to an event.
-    pub(crate) fn snapshot(&mut self, number: u64) -> Result<Snapshot, String> {
+    pub(crate) fn snapshot(&mut self, number: u64) -> Result<Snapshot, StoreError> {
         let saved = self.saved();
         self.learner.with(|core| saved.sealed(core, number))
     }
@@ -173,16 +176,13 @@ impl Experiment {
         &mut self,
         number: u64,
         detached: Option<&Detached>,
-    ) -> Result<Option<Snapshot>, String> {
+    ) -> Result<Option<Snapshot>, StoreError> {
         let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
             return self.snapshot(number).map(Some);
         };
         let (saved, detached) = (self.saved(), detached.clone());
         actor.save(Box::new(move |core| {
-            // Without one, the next start folds more of the log.
-            if let Ok(snapshot) = saved.sealed(core, number) {
-                detached.hand_over(snapshot);
-            }
+            detached.hand_over(saved.sealed(core, number));
         }));
         Ok(None)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::actor::Actor;
 use super::core::Core;
 use super::workshop::Workshop;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, StoreError};
 
 /// The learners beside the writer; cheap to clone.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ struct Shared {
     workshop: Workshop,
     actors: RwLock<HashMap<String, Arc<Actor>>>,
     /// Snapshots that were made beside the writer, to be kept with its next commit.
-    snapshots: Mutex<Vec<Snapshot>>,
+    snapshots: Mutex<Vec<Result<Snapshot, StoreError>>>,
 }
 
 impl Detached {
@@ -57,13 +57,13 @@ impl Detached {
     }
 
     /// Hands a snapshot to the writer.
-    pub(crate) fn hand_over(&self, snapshot: Snapshot) {
+    pub(crate) fn hand_over(&self, snapshot: Result<Snapshot, StoreError>) {
         let mut snapshots = (self.0.snapshots.lock()).unwrap_or_else(PoisonError::into_inner);
         snapshots.push(snapshot);
     }
 
     /// Snapshots that were handed over.
-    pub(crate) fn take_snapshots(&self) -> Vec<Snapshot> {
+    pub(crate) fn take_snapshots(&self) -> Vec<Result<Snapshot, StoreError>> {
         let mut snapshots = (self.0.snapshots.lock()).unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut snapshots)
     }

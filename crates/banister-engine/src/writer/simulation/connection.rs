@@ -383,7 +383,7 @@ impl Store for Connection {
         let mut snapshot = snapshot.clone();
         if is_too_new && let Ok(mut experiment) = Experiment::restore(&snapshot) {
             let newer = experiment.snapshot(snapshot.number + 1);
-            snapshot = newer.map_err(StoreError::new)?;
+            snapshot = newer?;
         }
         open.snapshots.push(snapshot);
         self.transaction = transaction;

@@ -465,7 +465,7 @@ fn check_equal(who: &str, state: &mut State, fold: &mut State) -> Result<(), Str
     );
     let digests = |state: &mut State| -> Result<Vec<String>, String> {
         let each = state.experiments_mut().map(Experiment::digest);
-        each.collect()
+        each.collect::<Result<_, _>>().map_err(|e| e.to_string())
     };
     check!(
         digests(state)? == digests(fold)?,
