@@ -32,8 +32,8 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
     let declaration = json!({
         "name": "x", "arms": ["control", "bold"], "safe": "control",
         "guardrails": [{"name": "purchases", "at_least": 0.1, "safe_cost": 0.9}],
-        // Plays the other arm from the start.
-        "agent": {"kind": "opb", "optimism": "margin"},
+        // Plays the other arm from the start: it may be worth more.
+        "reward": {"range": {"control": [0, 1], "bold": [0, 1.1]}},
         "ttl_seconds": 3, "default_outcome": {"reward": 0, "costs": {"purchases": 0}},
     });
     engine.create(declaration).unwrap();
@@ -89,7 +89,8 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
     // (name, whether the outcomes of other arms than the safe one get lost)
     for (name, differs) in [("at-random", false), ("by-arm", true)] {
         let mut declaration = plain(name);
-        declaration["agent"] = json!({"kind": "opb", "optimism": "margin"});
+        // Other arms are played from the start: one may be worth more.
+        declaration["reward"] = json!({"range": {"old": [0, 1], "new": [0, 1.1], "odd": [0, 1]}});
         declaration["ttl_seconds"] = json!(0.2);
         engine.create(declaration).unwrap();
         for i in 0..240 {

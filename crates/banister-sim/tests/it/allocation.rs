@@ -68,8 +68,8 @@ fn a_longer_run_allocates_no_more() {
     let agents = [
         r#"{ kind = "opb" }"#,
         r#"{ kind = "opb", intervals = "paper", optimism = "paper" }"#,
-        r#"{ kind = "opb", intervals = "bernstein", optimism = "value" }"#,
-        r#"{ kind = "opb", intervals = "hoeffding", optimism = "margin" }"#,
+        r#"{ kind = "opb", intervals = "kl", optimism = "least" }"#,
+        r#"{ kind = "opb", intervals = "mixture", optimism = "least" }"#,
     ];
     for agent in agents {
         for (k, m) in [(4, 1), (4, 3), (40, 2), (700, 1)] {

@@ -198,7 +198,7 @@ fn lists_of_values_make_a_grid() {
         },
         "guardrail": [{"name": "spend", "at_most": [0.1, 0.3, 0.5], "safe_cost": 0.0}],
         "agent": [
-            {"kind": "opb", "delta": [0.1, 0.01], "intervals": ["kl", "bernstein"]},
+            {"kind": "opb", "delta": [0.1, 0.01], "intervals": ["kl", "mixture"]},
             {"kind": "ucb1"},
         ],
     });

@@ -25,7 +25,7 @@ const TOML: &str = r#"
     [[agent]]
     kind = "opb"
     label = "arms"
-    intervals = "bernstein"
+    intervals = "kl"
 "#;
 
 #[test]

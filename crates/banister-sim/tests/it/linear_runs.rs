@@ -87,8 +87,7 @@ fn no_policy_breaks_a_guardrail() {
 #[test]
 fn other_rules_and_optimisms_are_safe_too() {
     let agents = r#"
-        { kind = "oplb", optimism = "value" },
-        { kind = "oplb", optimism = "margin" },
+        { kind = "oplb", optimism = "least" },
         { kind = "oplb", optimism = "paper" },
         { kind = "oplb", radius = "paper", norm = 1.0, label = "paper radius" },
     "#;

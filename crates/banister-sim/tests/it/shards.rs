@@ -19,7 +19,7 @@ fn experiments() -> Vec<Experiment> {
         run = { horizon = 400, runs = 7, checkpoints = 9, delay = 3 }
         environment = { kind = "beta", rewards = [0.1, 0.5, 0.8], costs = [[0.1, 0.3, 0.6]] }
         guardrail = [{ name = "spend", at_most = 0.4 }]
-        agent = [{ kind = "opb" }, { kind = "opb", intervals = "hoeffding" }]
+        agent = [{ kind = "opb" }, { kind = "opb", intervals = "paper" }]
     "#;
     let linear = r#"
         run = { horizon = 300, runs = 5, checkpoints = 4 }
