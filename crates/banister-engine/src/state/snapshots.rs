@@ -71,10 +71,7 @@ impl SnapshotRound {
             return Ok(());
         };
         let mut experiment = Experiment::new(record, json).map_err(StoreError::new)?;
-        let snapshot = experiment
-            .snapshot(record.number)
-            .map_err(StoreError::new)?;
-        self.keep(store, &snapshot)
+        self.keep(store, &experiment.snapshot(record.number)?)
     }
 
     /// Takes all that are due at once, at the end.
