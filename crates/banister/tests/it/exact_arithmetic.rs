@@ -3,8 +3,9 @@
 
 use crate::common;
 
+use crate::common::player::Oplb;
 use banister::oplb::Solver;
-use banister::{Fallback, Guardrail, OnBreach, Oplb, OplbConfig, Problem};
+use banister::{Fallback, Guardrail, OnBreach, OplbConfig, Problem};
 use common::Random;
 use common::linear::{length, unit};
 use num_bigint::{BigInt, Sign};

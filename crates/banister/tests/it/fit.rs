@@ -2,10 +2,9 @@
 
 use crate::common::Random;
 
-use banister::{
-    Agent, Alarm, AlarmKind, ContextArms, Guardrail, Link, Model, OnBreach, Oplb, OplbConfig,
-    OplbPerArm, Problem,
-};
+use crate::common::player::Inspect as _;
+use crate::common::player::{Oplb, OplbPerArm};
+use banister::{Agent, Alarm, AlarmKind, Guardrail, Link, Model, OnBreach, OplbConfig, Problem};
 
 fn spend() -> Guardrail {
     Guardrail {
@@ -42,7 +41,7 @@ fn observe(
     most: usize,
     cost: impl Fn(f64, f64) -> f64,
 ) -> Option<Alarm> {
-    let raised = agent.monitor().unwrap().raised();
+    let raised = agent.monitor().raised();
     for _ in 0..most {
         let mut x: Vec<f64> = (0..agent.dimension())
             .map(|_| random.between(-0.5, 0.5))
@@ -50,7 +49,7 @@ fn observe(
         (x[0], x[1]) = (0.0, 0.5);
         let spent = f64::from(u8::from(random.unit() < cost(x[2], x[3])));
         agent.observe_at(&x, 0.5, &[spent]).unwrap();
-        let monitor = agent.monitor().unwrap();
+        let monitor = agent.monitor();
         if monitor.raised() > raised {
             let refuted = |alarm: &&Alarm| alarm.kind == AlarmKind::ModelRefuted;
             return monitor.alarms().iter().rev().find(refuted).copied();
@@ -69,7 +68,7 @@ fn the_alarm_says_where_the_model_is_wrong() {
     let random = &mut Random::new(3);
     let mut agent = agent(OnBreach::Safe, 0);
     let alarm = observe(&mut agent, random, 3000, xor).expect("an alarm");
-    assert_eq!(agent.monitor().unwrap().alarms(), [alarm]);
+    assert_eq!(agent.monitor().alarms(), [alarm]);
     let text = alarm.describe(agent.problem(), None, None);
     let misfit = alarm.misfit.expect("a misfit");
     let features = misfit.cell.map(|range| range.map(|range| range.feature));
@@ -93,7 +92,7 @@ fn the_alarm_says_where_the_model_is_wrong() {
     // It survives a snapshot.
     let json = agent.save();
     let restored = Oplb::restore(&json).unwrap();
-    assert_eq!(restored.monitor().unwrap().alarms(), [alarm]);
+    assert_eq!(restored.monitor().alarms(), [alarm]);
     for broken in [serde_json::json!([]), serde_json::json!([1.0])] {
         let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
         json["fit"]["cells"]["sums"] = broken;
@@ -157,7 +156,7 @@ fn play_triples(seed: u64, rounds: usize) -> (Option<Alarm>, usize) {
         };
         let spent = random.bernoulli(of(drawn));
         agent.observe(drawn, reward, &[spent]).unwrap();
-        if let Some(alarm) = agent.monitor().unwrap().alarms().first() {
+        if let Some(alarm) = agent.monitor().alarms().first() {
             return (Some(*alarm), violations);
         }
     }
@@ -203,10 +202,10 @@ fn a_model_that_is_refuted_after_relearning_forces_the_safe_action() {
     let mut agent = agent(OnBreach::Relearn, 0);
     let first = observe(&mut agent, random, 3000, xor).expect("an alarm");
     assert!(!first.forces_safe);
-    assert_eq!(agent.monitor().unwrap().epoch(), 1);
+    assert_eq!(agent.monitor().epoch(), 1);
     let second = observe(&mut agent, random, 6000, xor).expect("another");
     assert!(second.forces_safe);
-    assert_eq!(agent.monitor().unwrap().epoch(), 1);
+    assert_eq!(agent.monitor().epoch(), 1);
 }
 
 #[test]
@@ -227,7 +226,7 @@ fn an_arm_off_the_line_is_named() {
         let spent = f64::from(u8::from(random.unit() < cost));
         agent.observe(arm, 0.5, &[spent]).unwrap();
     }
-    let alarm = agent.monitor().unwrap().alarms()[0];
+    let alarm = agent.monitor().alarms()[0];
     assert_eq!((alarm.kind, alarm.arm), (AlarmKind::ModelRefuted, Some(3)));
     let text = alarm.describe(agent.problem(), Some("c"), None);
     assert!(text.starts_with("c: spend averaged "), "{text}");
@@ -244,19 +243,16 @@ fn many_features_have_a_bounded_number_of_cells() {
     let mut agent = agent(OnBreach::Safe, 96);
     assert_eq!(observe(&mut agent, random, 150, |_, _| 0.3), None);
     let saved: serde_json::Value = serde_json::from_str(&agent.save()).unwrap();
-    let sums = saved["fit"]["cells"]["sums"].as_array().unwrap().len();
+    let sums = saved["learner"]["fit"]["cells"]["sums"]
+        .as_array()
+        .unwrap()
+        .len();
     // All, 3 per feature for 64 of them, 128 pairs, 68 triples and the safe arm; each a count, a cost and 100 features.
     assert_eq!(sums, (1 + 3 * 64 + 128 + 68 + 1) * (2 + 100));
 }
 
 /// An agent with a parameter per arm on contexts (1, a, b), the safe arm's costs unknown.
 fn per_arm(config: OplbConfig) -> OplbPerArm {
-    let arms = ContextArms {
-        arms: 3,
-        safe: 0,
-        numbers: 3,
-        model: Model::PerArm,
-    };
     let spend = Guardrail {
         safe_cost: None,
         ..spend()
@@ -266,7 +262,13 @@ fn per_arm(config: OplbConfig) -> OplbPerArm {
         model: Model::PerArm,
         ..config
     };
-    OplbPerArm::new(&arms.problem(names, vec![spend]), &config).unwrap()
+    let problem = Problem {
+        arms: names,
+        context: Some(3),
+        guardrails: vec![spend],
+        ..Problem::default()
+    };
+    OplbPerArm::new(&problem, &config).unwrap()
 }
 
 /// Takes outcomes of all arms in random contexts until an alarm is raised that was not there before.
@@ -276,14 +278,13 @@ fn observe_arms(
     most: usize,
     cost: impl Fn(usize, f64, f64) -> f64,
 ) -> Option<Alarm> {
-    let raised = agent.monitor().unwrap().raised();
+    let raised = agent.monitor().raised();
     for _ in 0..most {
         let arm = random.below(3);
         let (a, b) = (random.between(-0.5, 0.5), random.between(-0.5, 0.5));
         let spent = random.bernoulli(cost(arm, a, b));
-        let features = [arm as f64, 1.0, a, b];
-        agent.observe_at(&features, 0.5, &[spent]).unwrap();
-        let monitor = agent.monitor().unwrap();
+        agent.observe_in(arm, &[1.0, a, b], 0.5, &[spent]).unwrap();
+        let monitor = agent.monitor();
         if monitor.raised() > raised {
             return monitor.alarms().first().copied();
         }
@@ -342,7 +343,7 @@ fn the_arm_whose_model_is_wrong_is_named() {
             .unwrap()
             .forces_safe
     );
-    assert_eq!(agent.monitor().unwrap().epoch(), 1);
+    assert_eq!(agent.monitor().epoch(), 1);
     assert!(
         observe_arms(&mut agent, random, 12_000, curved)
             .unwrap()

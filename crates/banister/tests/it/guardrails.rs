@@ -1,6 +1,7 @@
 //! Guardrails in every form say what they are declared to say.
 
 use crate::common;
+use banister::Agent as _;
 
 use banister::{Direction, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, SignalConfig};
 use common::{Random, at_most, problem};
@@ -29,7 +30,7 @@ fn run_side_by_side(
     for round in 0..1500 {
         let (a, b) = (first.decide().clone(), second.decide().clone());
         assert_eq!(a.fallback, b.fallback, "round {round}");
-        for arm in 0..first.arm_names().len() {
+        for arm in 0..first.view().arms.len() {
             let (p, q) = (a.probability(arm), b.probability(arm));
             assert!(
                 (p - q).abs() <= tolerance,

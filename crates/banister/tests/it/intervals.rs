@@ -1,6 +1,7 @@
 //! Every interval against its formula, typed again here or solved by bisection.
 
 use crate::common;
+use crate::common::player::Inspect as _;
 
 use banister::interval::Mixture;
 use banister::{Agent as _, Guardrail, Intervals, Opb, OpbConfig, SignalConfig};
@@ -259,7 +260,7 @@ fn shares_add_up_to_the_budget() {
                 (own - 0.9 * share_of(place, k)).abs() < 1e-12,
                 "{place} of {k}"
             );
-            agent.drawn(arm);
+            agent.announced(0, arm, None);
         }
         // The shares of all places to come.
         let tail = 0.5 * (k.min(8) as f64 + 1.0) / (401.0 + k.min(8) as f64);
@@ -291,10 +292,10 @@ fn arms_never_pulled_do_not_widen_intervals() {
 fn places_are_those_of_first_draws() {
     let mut agent = subgaussian(3);
     for arm in [3, 1, 2, 1, 3] {
-        agent.drawn(arm);
+        agent.announced(0, arm, None);
     }
     for (arm, place) in [(1, 2), (2, 3), (3, 1)] {
-        let own = spent(Opb::restore(&agent.save()).expect("intact"), arm);
+        let own = spent(Opb::restore(&agent.save().unwrap()).expect("intact"), arm);
         assert!((own - 0.9 * share_of(place, 3)).abs() < 1e-12, "{arm}");
     }
 }

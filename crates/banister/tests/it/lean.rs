@@ -1,6 +1,7 @@
 //! Optimism that leans, `index`: safe by the bounds that every optimism is safe by, and made as it says.
 
 use crate::common;
+use banister::Agent as _;
 
 use banister::{Decision, OnBreach, Opb, OpbConfig, Optimism, Problem};
 use common::{Random, Rebuilt, at_most, problem, share_of};
@@ -172,7 +173,7 @@ fn a_restored_agent_continues_bit_for_bit() {
     let (declared, costs) = paper();
     let (mut agent, mut random) = (indexed(&declared), Random::new(9));
     play(&mut agent, &mut random, 250, (&REWARDS, &costs), |_, _| {});
-    let mut restored = Opb::restore(&agent.save()).expect("its own");
+    let mut restored = Opb::restore(&agent.save().unwrap()).expect("its own");
     let (mut ahead, mut behind) = (random, Random::new(10));
     for _ in 0..400 {
         assert_eq!(agent.decide(), restored.decide());
@@ -184,7 +185,7 @@ fn a_restored_agent_continues_bit_for_bit() {
         for own in [&mut agent, &mut restored] {
             own.observe(arm, reward, &[cost]).expect("valid");
         }
-        assert_eq!(agent.save(), restored.save());
+        assert_eq!(agent.save().unwrap(), restored.save().unwrap());
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use banister::{Agent, Guardrail, Link, Oplb, OplbConfig, Problem, SignalConfig};
+use crate::common::player::Oplb;
+use banister::{Agent, Guardrail, Link, OplbConfig, Problem, SignalConfig};
 use common::Random;
 use common::linear::{Matrix, dot, length, solve, unit};
 
@@ -284,11 +285,13 @@ fn links_are_by_signal_and_snapshots_go_on() {
     }
     let mirrored: Vec<f64> = world.parameters[1].iter().map(|x| -x).collect();
     assert!(agent.confidence(1, &mirrored).unwrap() <= 1.0);
-    let estimate = agent.estimate(1).unwrap();
+    let estimate = agent.parameter(1).unwrap();
     assert!(dot(&estimate, &mirrored) > 0.0, "{estimate:?}");
     assert!(agent.decision().fallback.is_none());
     let mut restored = Oplb::restore(&agent.save()).unwrap();
+    let x = agent.features(0).unwrap().to_vec();
     for agent in [&mut agent, &mut restored] {
+        agent.offer(&x).unwrap();
         agent.observe(0, 1.0, &[2.0]).unwrap();
     }
     assert_eq!(agent.decide(), restored.decide());

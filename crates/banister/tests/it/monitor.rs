@@ -2,10 +2,12 @@
 
 use crate::common;
 
+use crate::common::player::Inspect as _;
+use crate::common::player::Oplb;
 use banister::interval::kl;
 use banister::{
-    Agent, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, Oplb, OplbConfig, Optimism,
-    Origin, Outcomes, Played, Problem,
+    Agent, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism, Origin,
+    Outcome, Problem, Round,
 };
 use common::{Random, at_most};
 
@@ -21,7 +23,7 @@ fn config(on_breach: OnBreach) -> OpbConfig {
 }
 
 fn breached(agent: &Opb) -> bool {
-    let alarms = agent.monitor().unwrap().alarms();
+    let alarms = agent.monitor().alarms();
     alarms.iter().any(|a| a.kind == AlarmKind::Breach)
 }
 
@@ -100,7 +102,7 @@ fn play(
 ) -> (u64, u64, Option<u64>) {
     let (mut violations, mut after, mut alarm) = (0, 0, None);
     for t in 0..rounds {
-        let decision = agent.decide();
+        let decision = agent.decide(&Round::default()).unwrap();
         let cost: f64 = decision.policy.iter().map(|&(a, p)| p * costs(t, a)).sum();
         if decision.alarm.is_some() && alarm.is_none() {
             alarm = Some(t);
@@ -111,7 +113,9 @@ fn play(
         let arm = decision.draw(rng.unit());
         let (reward, cost) = (rng.bernoulli(0.1 + 0.4 * arm as f64), costs(t, arm));
         let cost = rng.bernoulli(cost);
-        agent.observe(arm, reward, &[cost]).unwrap();
+        agent
+            .observe(&Outcome::of_arm(arm, reward, &[cost]))
+            .unwrap();
     }
     (violations, after, alarm)
 }
@@ -136,7 +140,7 @@ fn drift_ends_in_the_safe_action_or_in_a_new_start() {
             _ => assert!(after == 0 && violations < 2_000, "{violations}, {after}"),
         }
         let decision = agent.decide().clone();
-        let monitor = agent.monitor().unwrap();
+        let monitor = agent.monitor();
         match on_breach {
             OnBreach::Safe => assert_eq!(decision.fallback, Some(Fallback::Alarm)),
             OnBreach::Relearn => {
@@ -147,7 +151,7 @@ fn drift_ends_in_the_safe_action_or_in_a_new_start() {
             OnBreach::Alert => assert_eq!(decision.fallback, None),
         }
         // Never a point, and never without the mean.
-        let estimate = agent.estimate(1).unwrap().costs[0];
+        let estimate = agent.estimate(&Round::default(), 1).unwrap().costs[0];
         let mean = estimate.mean.unwrap();
         assert!(
             estimate.lower < mean && mean < estimate.upper,
@@ -208,7 +212,7 @@ fn a_wrong_declaration_is_noticed() {
         for n in 1..=2000 {
             let cost = rng.bernoulli(truth);
             agent.observe(0, 0.5, &[cost]).unwrap();
-            if let (None, Some(&alarm)) = (seen, agent.monitor().unwrap().alarms().first()) {
+            if let (None, Some(&alarm)) = (seen, agent.monitor().alarms().first()) {
                 assert_eq!(alarm.kind, AlarmKind::SafeCost);
                 assert!((alarm.mean - truth).abs() < 0.2, "{alarm:?}");
                 seen = Some(n);
@@ -238,7 +242,7 @@ fn a_true_declaration_is_refuted_no_more_often_than_delta() {
             (0..500).any(|_| {
                 let cost = rng.bernoulli(truth);
                 agent.observe(0, 0.5, &[cost]).unwrap();
-                !agent.monitor().unwrap().alarms().is_empty()
+                !agent.monitor().alarms().is_empty()
             })
         });
         refuted.count() as f64 / 400.0
@@ -267,7 +271,7 @@ fn delays_that_differ_by_arm_raise_no_alarm() {
             let decision = agent.decide();
             let (p, arm) = (decision.probability(0), decision.draw(rng.unit()));
             if announce {
-                agent.decided(t, Some(p));
+                agent.announced(t, arm, Some(p));
             }
             let outcome = (t, arm, rng.unit(), rng.bernoulli([0.05, 0.5][arm]));
             if rng.unit() < lost {
@@ -283,21 +287,20 @@ fn delays_that_differ_by_arm_raise_no_alarm() {
                 }
             }
             for (number, arm, reward, cost) in due {
-                let numbers = [number];
-                let outcomes = Outcomes {
-                    played: Played::Arms(&[arm]),
-                    rewards: &[reward],
-                    costs: &[cost],
-                    origin: if announce {
-                        Origin::Announced(&numbers)
-                    } else {
-                        Origin::Immediate
-                    },
+                let origin = if announce {
+                    Origin::Announced(number)
+                } else {
+                    Origin::Immediate
                 };
-                Agent::observe_batch(&mut agent, &outcomes).unwrap();
+                let costs = [cost];
+                let outcome = Outcome {
+                    origin,
+                    ..Outcome::of_arm(arm, reward, &costs)
+                };
+                Agent::observe(&mut agent, &outcome).unwrap();
             }
         }
-        (breached(&agent), agent.monitor().unwrap().stride())
+        (breached(&agent), agent.monitor().stride())
     };
     assert!(run(false, 300, 0.0).0, "arrival order shows a breach");
     assert!(!run(true, 300, 0.0).0);
@@ -318,19 +321,13 @@ fn late_outcomes_are_watched() {
         let mut agent = Opb::new(&problem(1, 0.2, None), &config(OnBreach::Alert)).unwrap();
         let mut waiting = std::collections::VecDeque::new();
         let alarm = (1..100_000_u64).find(|&t| {
-            agent.decided(t, Some(1.0));
+            agent.announced(t, 0, Some(1.0));
             if rng.unit() >= lost {
                 waiting.push_back((t, rng.bernoulli(0.4)));
             }
             if waiting.len() > late {
                 let (number, cost) = waiting.pop_front().unwrap();
-                let outcomes = Outcomes {
-                    played: Played::Arms(&[0]),
-                    rewards: &[0.0],
-                    costs: &[cost],
-                    origin: Origin::Announced(&[number]),
-                };
-                Agent::observe_batch(&mut agent, &outcomes).unwrap();
+                agent.observe_late(number, 0, 0.0, &[cost]);
             }
             breached(&agent)
         });
@@ -343,33 +340,24 @@ fn late_outcomes_are_watched() {
 fn a_new_epoch_does_not_learn_from_old_decisions() {
     let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Relearn)).unwrap();
     let take = |agent: &mut Opb, number: u64, cost: f64| {
-        Agent::observe_batch(
-            agent,
-            &Outcomes {
-                played: Played::Arms(&[1]),
-                rewards: &[1.0],
-                costs: &[cost],
-                origin: Origin::Announced(&[number]),
-            },
-        )
-        .unwrap();
+        agent.observe_late(number, 1, 1.0, &[cost]);
     };
     for number in 1..=100 {
-        agent.decided(number, Some(0.5));
+        agent.announced(number, 1, Some(0.5));
     }
     let alarm = (1..100).find(|&number| {
         take(&mut agent, number, 1.0);
-        agent.monitor().unwrap().epoch() == 1
+        agent.monitor().epoch() == 1
     });
     let alarm = alarm.expect("an alarm");
     assert_eq!(agent.decide().outcomes, 0);
     take(&mut agent, 100, 1.0);
     assert_eq!((agent.outcomes(), agent.decide().outcomes), (alarm + 1, 0));
-    agent.decided(101, Some(0.5));
+    agent.announced(101, 1, Some(0.5));
     take(&mut agent, 101, 0.0);
     assert_eq!(agent.decide().outcomes, 1);
-    let restored = Opb::restore(&agent.save()).unwrap();
-    assert_eq!(restored.save(), agent.save());
+    let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
+    assert_eq!(restored.save().unwrap(), agent.save().unwrap());
 }
 
 /// Relative guardrails are watched by the safe action's own outcomes.
@@ -491,12 +479,8 @@ fn linear_agents_are_watched_too() {
             (_, true) => 0.2,
             _ => truth[1],
         };
-        let seen = play(&mut agent, &mut rng, 0.3, 20_000, costs);
-        (
-            seen,
-            agent.monitor().unwrap().clone(),
-            agent.decide().clone(),
-        )
+        let seen = play(&mut agent.agent, &mut rng, 0.3, 20_000, costs);
+        (seen, agent.monitor().clone(), agent.decide().clone())
     };
     let ((_, after, alarm), monitor, decision) = arms([0.1, 0.6], OnBreach::Safe, 0.1);
     assert!(alarm.is_some() && after == 0);
@@ -514,22 +498,16 @@ fn snapshots_carry_the_monitor() {
     let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Safe)).unwrap();
     for number in 1..=600 {
         agent.decide();
-        agent.decided(number, Some(0.5));
+        agent.announced(number, 0, Some(0.5));
         if rng.unit() < 0.9 {
             let arm = rng.below(2);
-            let outcomes = Outcomes {
-                played: Played::Arms(&[arm]),
-                rewards: &[0.5],
-                costs: &[rng.bernoulli(0.35)],
-                origin: Origin::Announced(&[number]),
-            };
-            Agent::observe_batch(&mut agent, &outcomes).unwrap();
+            agent.observe_late(number, arm, 0.5, &[rng.bernoulli(0.35)]);
         }
-        let restored = Opb::restore(&agent.save()).unwrap();
-        assert_eq!(restored.save(), agent.save());
+        let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
+        assert_eq!(restored.save().unwrap(), agent.save().unwrap());
     }
-    assert!(!agent.monitor().unwrap().alarms().is_empty());
-    let mut restored = Opb::restore(&agent.save()).unwrap();
+    assert!(!agent.monitor().alarms().is_empty());
+    let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
     assert_eq!(restored.decide(), agent.decide());
     assert!(restored.decide().alarm.is_some());
 }
@@ -586,7 +564,7 @@ fn a_failed_certificate_heals_and_raises_no_alarm() {
         }
         violations += own;
         violating += u64::from(own > 0);
-        let kinds = agent.monitor().unwrap().alarms().iter().map(|a| a.kind);
+        let kinds = agent.monitor().alarms().iter().map(|a| a.kind);
         alarms += kinds.filter(|&kind| kind == AlarmKind::Refuted).count();
     }
     let played = (runs * rounds) as f64;

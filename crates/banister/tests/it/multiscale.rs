@@ -3,8 +3,9 @@
 
 use crate::common;
 
+use crate::common::player::Oplb;
 use banister::oplb::OplbRadius;
-use banister::{Guardrail, Oplb, OplbConfig, Problem, SignalConfig};
+use banister::{Guardrail, OplbConfig, Problem, SignalConfig};
 use common::Random;
 use common::linear::{World, dot, length, logdet, oplb, unit};
 
@@ -246,8 +247,11 @@ fn the_grid_is_frozen_by_the_first_outcome() {
         }
         let x = found.features(round % 4).unwrap();
         (replayed.observe_at(x, f64::from(round % 2 == 0), &[0.5])).unwrap();
-        assert_eq!(replayed.save_learned(), found.save_learned());
-        let copy = Oplb::restore(&found.save()).unwrap();
+        assert_eq!(replayed.save(), found.save());
+        let mut copy = Oplb::restore(&found.save()).unwrap();
+        copy.offer(&set).unwrap();
+        found.offer(&set).unwrap();
+        given.offer(&set).unwrap();
         for mut agent in [found.clone(), copy] {
             let (a, b) = (agent.interval(1, 1).unwrap(), given.interval(1, 1).unwrap());
             assert!(

@@ -2,9 +2,10 @@
 
 use crate::common;
 
+use crate::common::player::Oplb;
 use banister::oplb::{OplbRadius, Solver};
 use banister::solve::{Lp, LpSolver, Status};
-use banister::{Decision, Guardrail, Oplb, OplbConfig, Optimism, Problem};
+use banister::{Decision, Guardrail, OplbConfig, Optimism, Problem};
 use common::Random;
 use common::linear::{Direct, Matrix, World, dot, unit};
 

@@ -3,9 +3,10 @@
 
 use crate::common;
 
+use crate::common::player::Oplb;
 use banister::oplb::Solver;
 use banister::solve::Status;
-use banister::{Fallback, Guardrail, OnBreach, Oplb, OplbConfig, Problem, SignalConfig};
+use banister::{Fallback, Guardrail, OnBreach, OplbConfig, Problem, SignalConfig};
 use common::Random;
 
 fn vector(random: &mut Random, d: usize, scale: f64) -> Vec<f64> {

@@ -2,11 +2,10 @@
 
 use crate::common;
 
-use banister::oplb::{Ellipsoid, LongFeatures, OplbRadius, Round, Solver};
+use crate::common::player::Oplb;
+use banister::oplb::{Ellipsoid, LongFeatures, OplbRadius, RoundInstance as Round, Solver};
 use banister::solve::Status;
-use banister::{
-    Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Optimism, Problem, UnknownSafeCost,
-};
+use banister::{Error, Guardrail, Opb, OpbConfig, OplbConfig, Optimism, Problem, UnknownSafeCost};
 use common::linear::{World, dot};
 use common::{Random, at_most, problem};
 
@@ -246,8 +245,10 @@ fn a_safe_action_without_features_has_cost_zero() {
 fn arms_take_no_features() {
     let agent: &mut dyn banister::Agent =
         &mut Opb::new(&problem(2, vec![]), &OpbConfig::default()).unwrap();
-    assert_eq!(agent.offer(&[1.0]), Err(Error::NoFeatures));
-    assert_eq!(agent.observe_at(&[1.0], 0.0, &[]), Err(Error::NoFeatures));
+    let refused = agent.decide(&banister::Round::offering(&[1.0]));
+    assert_eq!(refused.err(), Some(Error::NoFeatures));
+    let outcome = banister::Outcome::of_features(&[1.0], 0.0, &[]);
+    assert_eq!(agent.observe(&outcome), Err(Error::NoFeatures));
 }
 
 /// A linear agent on arms without features: the unit vectors, chosen by number like arms.
@@ -263,12 +264,11 @@ fn arms_without_features_are_unit_vectors() {
         (agent.dimension(), agent.offered(), agent.safe()),
         (3, 3, 0)
     );
-    assert_eq!(agent.features(2).unwrap(), [0.0, 0.0, 1.0]);
     // S defaults to √K: all means in [0, 1] are possible.
     let radius = 0.5 * (2.0 * 10_f64.ln()).sqrt() + 3_f64.sqrt();
     assert!((agent.radius(0) - radius).abs() < 1e-12);
     agent.observe(2, 1.0, &[0.0]).unwrap();
-    assert!((agent.estimate(0).unwrap()[2] - 0.5).abs() < 1e-12);
+    assert!((agent.parameter(0).unwrap()[2] - 0.5).abs() < 1e-12);
 }
 
 fn round(random: &mut Random, d: usize, k: usize, solver: Solver) -> Round {

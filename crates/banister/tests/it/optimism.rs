@@ -1,6 +1,7 @@
 //! The optimism lemma on bounds that agents really have, judged by a brute-force LP.
 
 use crate::common;
+use banister::Agent as _;
 
 use banister::{Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem};
 use common::{Random, Rebuilt, at_most, brute_force_lp, problem};
@@ -31,7 +32,7 @@ fn random_problem(random: &mut Random, m: usize, relative: bool) -> Problem {
 
 /// Random outcomes for all arms, each as often as it likes, the safe one often enough.
 fn feed(agents: &mut [Opb], random: &mut Random, m: usize) {
-    let k = agents[0].arm_names().len();
+    let k = agents[0].view().arms.len();
     for arm in 0..k {
         let pulls = match arm {
             0 => 2000 + random.below(300),
@@ -186,7 +187,8 @@ fn the_papers_bonus_is_more_than_the_lemma_asks() {
             let spread = rebuilt.spread();
             let k = spread.len();
             let log_term = (4.0 * k as f64 * HORIZON as f64 / agent.config().delta).ln();
-            let saved: serde_json::Value = serde_json::from_str(&agent.save()).expect("JSON");
+            let saved: serde_json::Value =
+                serde_json::from_str(&agent.save().unwrap()).expect("JSON");
             let mut v = vec![0.0; k];
             for a in 0..k {
                 let n = agent.pulls()[a] as f64;
@@ -194,7 +196,8 @@ fn the_papers_bonus_is_more_than_the_lemma_asks() {
                 let (centre, radius) = if n == 0.0 {
                     (0.5, 0.5)
                 } else {
-                    let sum = saved["arms"][a]["outcomes"]["signals"][0]["sum"].as_f64();
+                    let sum =
+                        saved["learner"]["estimates"]["arms"][a]["signals"][0]["sum"].as_f64();
                     (sum.expect("a sum") / n, (2.0 * log_term / n).sqrt())
                 };
                 v[a] = centre + (1.0 + 2.0 / smallest) * radius;

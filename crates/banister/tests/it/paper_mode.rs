@@ -1,6 +1,7 @@
 //! The paper's OPB and the published settings against a straight-line version of each.
 
 use crate::common;
+use banister::Agent as _;
 
 use banister::theory::t_zero_range;
 use banister::{Decision, Intervals, Opb, OpbConfig, UnknownSafeCost};
@@ -261,9 +262,16 @@ fn the_corrected_t_zero_rule_is_its_straight_line_version() {
         let (t0, margin, _) = settled.expect("4000 rounds are enough");
         let (least, most) = t_zero_range(horizon, tau - safe_mean, 1.0);
         assert!((least..=most).contains(&(t0 as u64)), "T_0 = {t0}");
-        let saved: serde_json::Value = serde_json::from_str(&agent.save()).expect("JSON");
-        assert_eq!(saved["t_zero"]["rounds"].as_f64(), Some(t0));
-        assert!((saved["t_zero"]["margin"].as_f64().expect("settled") - margin).abs() < 1e-12);
+        let saved: serde_json::Value = serde_json::from_str(&agent.save().unwrap()).expect("JSON");
+        assert_eq!(saved["learner"]["t_zero"]["rounds"].as_f64(), Some(t0));
+        assert!(
+            (saved["learner"]["t_zero"]["margin"]
+                .as_f64()
+                .expect("settled")
+                - margin)
+                .abs()
+                < 1e-12
+        );
         assert!(unique > 500, "{unique} policies compared");
     }
 }

@@ -2,10 +2,8 @@
 
 use crate::common;
 
-use banister::{
-    Agent, ContextArms, Fallback, Guardrail, Link, Model, Oplb, OplbConfig, OplbPerArm, Origin,
-    Outcomes, Played, Problem,
-};
+use crate::common::player::{Oplb, OplbPerArm};
+use banister::{Agent as _, Fallback, Guardrail, Link, Model, OplbConfig, Problem};
 use common::linear::{Direct, dot, unit};
 use common::{Random, at_most, share_of};
 
@@ -19,18 +17,13 @@ fn per_arm(s: f64) -> OplbConfig {
     }
 }
 
-fn arms(arms: usize) -> ContextArms {
-    ContextArms {
-        arms,
-        safe: 0,
-        numbers: D,
-        model: Model::PerArm,
-    }
-}
-
 fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
-    let names = (0..k).map(|a| format!("arm {a}")).collect();
-    arms(k).problem(names, guardrails)
+    Problem {
+        arms: (0..k).map(|a| format!("arm {a}")).collect(),
+        context: Some(D),
+        guardrails,
+        ..Problem::default()
+    }
 }
 
 /// (1, v)/√2 with v on the unit circle.
@@ -120,9 +113,7 @@ fn intervals_match_a_direct_solve() {
         let arm = [2, 0, 1, 1, 2][round % 5];
         let x = context(random);
         let (reward, costs) = world.pull(random, arm, &x);
-        agent
-            .observe_at(&arms(3).features(arm, &x), reward, &costs)
-            .unwrap();
+        agent.observe_in(arm, &x, reward, &costs).unwrap();
         data[arm][0].push((x.clone(), reward));
         data[arm][1].push((x, costs[0]));
     }
@@ -185,21 +176,16 @@ fn relative_guardrails_hold_in_every_context() {
     assert_eq!(violations, 0);
     assert!(free > 2000, "{free}");
 
-    let shared = ContextArms {
-        model: Model::Shared,
-        ..arms(3)
-    };
-    let names = vec![String::new(); 3];
     let config = OplbConfig {
         parameter_norm: Some(2.0),
         ..OplbConfig::default()
     };
-    let mut agent = Oplb::new(&shared.problem(names, vec![relative]), &config).unwrap();
+    let mut agent = Oplb::new(&problem(3, vec![relative]), &config).unwrap();
     let random = &mut Random::new(2);
     let mut violations = 0;
     for _ in 0..15_000 {
         let x = context(random);
-        agent.offer(&shared.offer(0..3, &x)).unwrap();
+        agent.offer(&x).unwrap();
         let decision = agent.decide();
         let each = decision.policy.iter();
         let cost: f64 = each.map(|&(arm, p)| p * world.mean(1, arm, &x)).sum();
@@ -240,9 +226,7 @@ fn sets_hold_for_all_arms_at_all_times() {
                 let (arm, x) = (random.below(3), context(random));
                 let reward = random.bernoulli(world.mean(0, arm, &x));
                 let cost = random.bernoulli(1.0 / (1.0 + (-dot(&x, &bent(arm))).exp()));
-                agent
-                    .observe_at(&arms(3).features(arm, &x), reward, &[cost])
-                    .unwrap();
+                agent.observe_in(arm, &x, reward, &[cost]).unwrap();
                 for (signal, truth) in [(0, world.parameters[0][arm].clone()), (1, bent(arm))] {
                     let ratio = agent.confidence(arm, signal, &truth).unwrap();
                     worst = if ratio <= worst { worst } else { ratio };
@@ -297,23 +281,14 @@ fn arms_come_and_go() {
     safe_only(&mut agent);
 
     agent.offer(&[1.0, 0.0, 0.0]).unwrap();
-    assert_eq!(agent.add_arm("late").unwrap(), 2);
-    assert!(agent.add_arm("late").is_err());
+    assert_eq!(agent.add_arm("late", None).unwrap(), 2);
+    assert!(agent.add_arm("late", None).is_err());
     assert!(agent.decide().probability(2) > 0.0);
     agent.retire_arm(1).unwrap();
     assert!(agent.retire_arm(0).is_err() && agent.retire_arm(3).is_err());
     assert_eq!(agent.decide().probability(1), 0.0);
-    let late = [1.0, 0.0, 1.0, 0.0, 2.0, 0.5, 0.5, 0.5];
-    Agent::observe_batch(
-        &mut agent,
-        &Outcomes {
-            played: Played::Features(&late),
-            rewards: &[1.0, 0.5],
-            costs: &[1.0, 0.0],
-            origin: Origin::Logged,
-        },
-    )
-    .unwrap();
+    agent.observe_in(1, &[0.0, 1.0, 0.0], 1.0, &[1.0]).unwrap();
+    agent.observe_in(2, &[0.5, 0.5, 0.5], 0.5, &[0.0]).unwrap();
     let estimates = agent.estimates();
     let pulls: Vec<u64> = estimates.iter().map(|e| e.pulls.unwrap()).collect();
     assert_eq!(pulls, [300, 1, 1]);
@@ -321,9 +296,7 @@ fn arms_come_and_go() {
         estimates.iter().map(|e| e.offered).collect::<Vec<_>>(),
         [true, false, true]
     );
-    assert_eq!(Agent::features(&agent, 2).unwrap(), [2.0, 1.0, 0.0, 0.0]);
-    assert_eq!(agent.names(), ["arm 0", "arm 1", "late"]);
-    assert_eq!(agent.add_arm("arm 1").unwrap(), 1);
+    assert_eq!(agent.add_arm("arm 1", None).unwrap(), 1);
     assert!(agent.estimates()[1].offered && agent.estimates()[1].pulls == Some(1));
 }
 
@@ -338,24 +311,24 @@ fn snapshots_go_on_bit_for_bit() {
     let new = || OplbPerArm::new(&problem(3, vec![at_most(0.45, None)]), &config).unwrap();
     let mut agent = new();
     world.play(&mut agent, 700, 3, |_| 1.0);
-    agent.add_arm("late").unwrap();
+    agent.add_arm("late", None).unwrap();
     agent.retire_arm(1).unwrap();
     let saved = agent.save();
     let mut restored = OplbPerArm::restore(&saved).unwrap();
     assert_eq!(restored.save(), saved);
     for agent in [&mut agent, &mut restored] {
-        agent.observe(3, 1.0, &[0.0]).unwrap();
         agent.offer(&[0.5, 0.5, 0.0]).unwrap();
+        agent.observe(3, 1.0, &[0.0]).unwrap();
     }
     assert_eq!(agent.decide(), restored.decide());
     assert_eq!(agent.save(), restored.save());
-    let learned = agent.save_learned();
+    let learned = agent.save();
     agent.offer(&[0.1, 0.2, 0.3]).unwrap();
     agent.decide();
-    assert_eq!(agent.save_learned(), learned);
+    assert_eq!(agent.save(), learned);
     let broken = saved.replace("\"arm 0\",\"offered\":true", "\"arm 0\",\"offered\":false");
     assert!(OplbPerArm::restore(&broken).is_err());
-    assert!(OplbPerArm::restore(&saved.replace("\"version\":3", "\"version\":9")).is_err());
+    assert!(OplbPerArm::restore(&saved.replace("\"version\":1", "\"version\":9")).is_err());
 }
 
 /// Whatever cannot be is refused, by its field, and nothing changes.
@@ -377,16 +350,11 @@ fn input_is_checked() {
         let error = agent.offer(context).unwrap_err().to_string();
         assert!(error.contains("context"), "{error}");
     }
-    let fits = [1.0, 0.5, 0.0, 0.0];
-    for features in [
-        [0.5, 0.5, 0.0, 0.0],
-        [2.0, 0.5, 0.0, 0.0],
-        [-1.0, 0.5, 0.0, 0.0],
-    ] {
-        assert!(agent.observe_at(&features, 0.5, &[0.5]).is_err());
-    }
+    let fits = [0.5, 0.0, 0.0];
+    assert!(agent.observe_in(2, &fits, 0.5, &[0.5]).is_err());
+    assert!(agent.observe_at(&fits, 0.5, &[0.5]).is_err());
     for (reward, cost) in [(f64::INFINITY, 0.5), (0.5, f64::NAN)] {
-        assert!(agent.observe_at(&fits, reward, &[cost]).is_err());
+        assert!(agent.observe_in(1, &fits, reward, &[cost]).is_err());
     }
     assert_eq!(agent.save(), before);
     let clipped = OplbConfig {
@@ -394,11 +362,12 @@ fn input_is_checked() {
         ..config.clone()
     };
     let mut agent = OplbPerArm::new(&declared, &clipped).unwrap();
-    agent.offer(&[3.0, 0.0, 4.0]).unwrap();
-    assert_eq!(
-        Agent::features(&agent, 0).unwrap(),
-        [0.0, 0.6000000000000001, 0.0, 0.8]
-    );
+    let mut short = OplbPerArm::new(&declared, &clipped).unwrap();
+    agent.observe_in(0, &[3.0, 0.0, 4.0], 0.5, &[0.5]).unwrap();
+    short
+        .observe_in(0, &[0.6000000000000001, 0.0, 0.8], 0.5, &[0.5])
+        .unwrap();
+    assert_eq!(agent.save(), short.save());
 
     let refused = |problem: &Problem, config: &OplbConfig| {
         OplbPerArm::new(problem, config).unwrap_err().to_string()

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::player::Inspect as _;
 use banister::{
-    Agent, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Oplb,
-    OplbConfig, Optimism, Problem, Range, Segmented, SegmentedConfig, SignalConfig,
+    Agent, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig,
+    OplbConfig, Optimism, Outcome, Problem, Range, Round, SegmentedConfig, SignalConfig,
     UnknownSafeCost,
 };
 
@@ -235,11 +236,11 @@ fn a_cost_beyond_its_own_arms_range_counts_as_its_end_and_raises_an_alarm() {
         let declared = calls(cheap_and_dear(), Some(0.05));
         let mut agent = Opb::new(&declared, &config).expect("valid");
         let mut twin = Opb::new(&declared, &config).expect("valid");
-        assert_eq!(agent.check_outcome(1, 0.5, &[2.5], 0), Ok(()));
+        assert_eq!(agent.check(&Outcome::of_arm(1, 0.5, &[2.5]), 0), Ok(()));
         agent.observe(1, 0.5, &[2.5]).expect("an observation");
         twin.observe(1, 0.5, &[2.0]).expect("valid");
-        assert_eq!(agent.estimates(), twin.estimates());
-        let alarms = agent.monitor().expect("watched").alarms().to_vec();
+        assert_eq!(agent.arm_estimates(), twin.arm_estimates());
+        let alarms = agent.monitor().alarms().to_vec();
         let [alarm] = alarms[..] else {
             panic!("{alarms:?}")
         };
@@ -261,14 +262,14 @@ fn a_cost_beyond_its_own_arms_range_counts_as_its_end_and_raises_an_alarm() {
         );
         // One alarm says it, until a person has seen it.
         agent.observe(1, 0.5, &[3.0]).expect("an observation");
-        assert_eq!(agent.monitor().expect("watched").alarms().len(), 1);
-        let restored = Opb::restore(&agent.save()).expect("intact");
-        assert_eq!(restored.save(), agent.save());
+        assert_eq!(agent.monitor().alarms().len(), 1);
+        let mut restored = Opb::restore(&agent.save().unwrap()).expect("intact");
+        assert_eq!(restored.save().unwrap(), agent.save().unwrap());
         agent.acknowledge();
         agent
             .observe(0, 0.5, &[0.2])
             .expect("the cheap one's range is smaller");
-        assert_eq!(agent.monitor().expect("watched").alarms()[0].arm, Some(0));
+        assert_eq!(agent.monitor().alarms()[0].arm, Some(0));
     }
 }
 
@@ -279,7 +280,7 @@ fn a_reward_beyond_its_range_is_a_warning_that_yields_to_alarms() {
     let mut twin = Opb::new(&declared, &OpbConfig::default()).expect("valid");
     agent.observe(1, -0.5, &[0.2]).expect("an observation");
     twin.observe(1, 0.0, &[0.2]).expect("valid");
-    assert_eq!(agent.estimates(), twin.estimates());
+    assert_eq!(agent.arm_estimates(), twin.arm_estimates());
     let warning = agent.decide().alarm.expect("a warning");
     assert_eq!(
         (warning.kind, warning.guardrail),
@@ -294,12 +295,12 @@ fn a_reward_beyond_its_range_is_a_warning_that_yields_to_alarms() {
     );
     agent.observe(1, 0.5, &[-1.0]).expect("an observation");
     assert_eq!(agent.decide().alarm.map(|a| a.kind), Some(AlarmKind::Range));
-    let before = agent.save();
+    let before = agent.save().unwrap();
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
         assert!(agent.observe(1, 0.5, &[bad]).is_err(), "{bad}");
         assert!(agent.observe(1, bad, &[0.5]).is_err(), "{bad}");
     }
-    assert_eq!(agent.save(), before);
+    assert_eq!(agent.save().unwrap(), before);
 }
 
 /// Every kind of agent sees a cost that leaves its range, and stops spending.
@@ -317,13 +318,19 @@ fn no_agent_goes_on_beside_a_cost_beyond_its_range() {
     };
     let agents: [Box<dyn Agent>; 3] = [
         Box::new(Opb::new(&with(Vec::new()), &OpbConfig::default()).expect("valid")),
-        Box::new(Oplb::new(&plane(), &oplb).expect("valid")),
-        Box::new(Segmented::new(&with(Vec::new()), &SegmentedConfig::default()).expect("valid")),
+        Box::new(banister::Oplb::new(&plane(), &oplb).expect("valid")),
+        Box::new(
+            banister::Segmented::new(&with(Vec::new()), &SegmentedConfig::default())
+                .expect("valid"),
+        ),
     ];
     for mut agent in agents {
-        agent.enter("any").expect("a name");
-        agent.observe(1, 0.5, &[1.6]).expect("an observation");
-        let decision = agent.decide();
+        let outcome = Outcome {
+            segment: Some("any"),
+            ..Outcome::of_arm(1, 0.5, &[1.6])
+        };
+        agent.observe(&outcome).expect("an observation");
+        let decision = agent.decide(&Round::in_segment("any")).expect("arms");
         let kind = decision.alarm.map(|alarm| (alarm.kind, alarm.arm));
         assert_eq!(kind, Some((AlarmKind::Range, Some(1))));
         assert_eq!(decision.fallback, Some(Fallback::Alarm));
@@ -430,7 +437,7 @@ fn linear_agents_refuse_ranges_by_arm() {
         parameter_norm: Some(2.0),
         ..OplbConfig::default()
     };
-    let message = Oplb::new(&problem, &config)
+    let message = banister::Oplb::new(&problem, &config)
         .expect_err("refused")
         .to_string();
     assert!(
@@ -467,15 +474,12 @@ fn added_arms_bring_their_ranges() {
             "ranges.dollars",
         ),
     ] {
-        let before = agent.save();
-        let message = agent
-            .add_arm_with("new", &bad)
-            .expect_err("refused")
-            .to_string();
+        let before = agent.save().unwrap();
+        let message = agent.added("new", &bad).expect_err("refused").to_string();
         assert!(message.starts_with(&format!("`{field}`")), "{message}");
-        assert_eq!(agent.save(), before);
+        assert_eq!(agent.save().unwrap(), before);
     }
-    assert_eq!(agent.add_arm_with("wild", &ranges(&good)), Ok(2));
+    assert_eq!(agent.added("wild", &ranges(&good)), Ok(2));
     let mut twin = agent.clone();
     let mut random = Random::new(3);
     for round in 0..600 {
@@ -488,21 +492,21 @@ fn added_arms_bring_their_ranges() {
         }
         if round % 50 == 0 {
             // An arm dearer than all declared, in a snapshot and back.
-            twin = Opb::restore(&twin.save()).expect("intact");
+            twin = Opb::restore(&twin.save().unwrap()).expect("intact");
         }
         assert_eq!(agent.decide(), twin.decide());
     }
     for (arm, cost) in [(2, 8.1), (1, 2.1)] {
         let mut beyond = twin.clone();
         beyond.observe(arm, 0.0, &[cost]).expect("an observation");
-        let alarms = beyond.monitor().expect("watched").alarms().to_vec();
+        let alarms = beyond.monitor().alarms().to_vec();
         assert_eq!(alarms.last().map(|alarm| alarm.arm), Some(Some(arm)));
     }
-    let shown = twin.estimates();
+    let shown = twin.arm_estimates();
     assert!(shown[2].costs[0].upper > 0.0 && shown[2].costs[0].upper < 1.0);
     assert!(agent.decide().guardrails[0].slack >= 0.0);
     // A snapshot without the range of an arm that needs one is broken.
-    let mut cut: serde_json::Value = serde_json::from_str(&twin.save()).unwrap();
+    let mut cut: serde_json::Value = serde_json::from_str(&twin.save().unwrap()).unwrap();
     cut["arms"][2].as_object_mut().unwrap().remove("ranges");
     let message = Opb::restore(&cut.to_string())
         .expect_err("broken")
@@ -511,7 +515,7 @@ fn added_arms_bring_their_ranges() {
 
     let mut plain = Opb::new(&calls([0.0, 2.0].into(), None), &OpbConfig::default()).unwrap();
     let message = plain
-        .add_arm_with("wild", &ranges(&good[..1]))
+        .added("wild", &ranges(&good[..1]))
         .expect_err("refused");
     assert!(message.to_string().contains("hold for all arms"));
     assert_eq!(plain.add_arm("wild"), Ok(2));
@@ -525,7 +529,7 @@ fn a_declared_safe_cost_is_tested_in_the_safe_arms_own_units() {
         for n in 1..5000 {
             let cost = scale * random.bernoulli(0.5);
             agent.observe(0, 0.5, &[cost]).expect("valid");
-            let monitor = agent.monitor().expect("watched");
+            let monitor = agent.monitor();
             if let [alarm, ..] = monitor.alarms() {
                 assert_eq!(alarm.kind, AlarmKind::SafeCost);
                 return (n, alarm.mean / scale);
@@ -597,9 +601,9 @@ fn what_lies_above_a_cap_counts_as_the_cap() {
         let (reward, cost) = (reward.min(10.0), cost.min(5.0));
         twin.observe(arm, reward, &[cost]).expect("valid");
     }
-    assert_eq!(agent.estimates(), twin.estimates());
+    assert_eq!(agent.arm_estimates(), twin.arm_estimates());
     let kinds = |agent: &Opb| -> Vec<AlarmKind> {
-        let alarms = agent.monitor().expect("watched").alarms();
+        let alarms = agent.monitor().alarms();
         alarms.iter().map(|alarm| alarm.kind).collect()
     };
     assert_eq!(kinds(&agent), kinds(&twin), "a cap is no alarm");
@@ -612,8 +616,8 @@ fn what_lies_above_a_cap_counts_as_the_cap() {
     assert!(said.iter().any(|a| a.text == words), "{said:?}");
     assert!(agent.problem().guardrails[0].signal.capped);
     // In a snapshot and back.
-    let restored = Opb::restore(&agent.save()).expect("intact");
-    assert_eq!(restored.save(), agent.save());
+    let mut restored = Opb::restore(&agent.save().unwrap()).expect("intact");
+    assert_eq!(restored.save().unwrap(), agent.save().unwrap());
 
     let quality = Guardrail {
         at_most: None,
@@ -667,10 +671,10 @@ fn caps_are_checked_against_ranges() {
     problem.guardrails[0].cap = Some(1.0);
     let mut agent = Opb::new(&problem, &OpbConfig::default()).expect("valid");
     agent.observe(1, 0.5, &[1e9]).expect("counts as 1");
-    assert_eq!(agent.monitor().expect("watched").alarms(), []);
+    assert_eq!(agent.monitor().alarms(), []);
     agent.observe(0, 0.5, &[0.2]).expect("an observation");
-    assert_eq!(agent.monitor().expect("watched").alarms()[0].arm, Some(0));
-    assert_eq!(agent.estimates()[1].costs[0].mean, Some(1.0));
+    assert_eq!(agent.monitor().alarms()[0].arm, Some(0));
+    assert_eq!(agent.arm_estimates()[1].costs[0].mean, Some(1.0));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use crate::common;
 
+use crate::common::player::Oplb;
 use banister::oplb::OplbRadius;
-use banister::{Guardrail, Oplb, OplbConfig, Problem};
+use banister::{Guardrail, OplbConfig, Problem};
 use common::Random;
 use common::linear::{Direct, World, dot, length, unit};
 use proptest::prelude::*;
@@ -88,7 +89,7 @@ proptest! {
             if !levels {
                 prop_assert!((agent.radius(signal) - radius).abs() < 1e-9 * radius);
             }
-            let estimate = agent.estimate(signal).unwrap();
+            let estimate = agent.parameter(signal).unwrap();
             for x in &offered {
                 let error = dot(&estimate, x) - direct.mean(x);
                 prop_assert!(error.abs() < tolerance, "{error}");
@@ -218,7 +219,7 @@ fn a_million_updates_do_not_drift() {
             "action {a}: {low} {high} of {reach}"
         );
     }
-    let estimate = agent.estimate(1).unwrap();
+    let estimate = agent.parameter(1).unwrap();
     assert!((dot(&estimate, &world.safe) - safe_cost).abs() < 1e-9);
 }
 

@@ -1,9 +1,11 @@
 //! The segmented agent: certificates against an independent computation, safety in simulated worlds, the pool, and life.
 
+use crate::common::player::Inspect as _;
+use crate::common::player::Segmented;
 use banister::segmented::worst_mean;
 use banister::{
-    Agent, AlarmKind, ArmRanges, Error, Guardrail, OnBreach, Origin, Outcomes, Played, Problem,
-    Scope, Segmented, SegmentedConfig, is_segment_of_fields, segment_of_fields,
+    Agent, AlarmKind, Error, Guardrail, OnBreach, Origin, Outcome, Problem, Scope, SegmentedConfig,
+    is_segment_of_fields, segment_of_fields,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -134,7 +136,7 @@ fn a_certificate_can_be_checked_from_what_is_shown() {
         if decision.fallback.is_some() {
             continue;
         }
-        let views = Agent::segments(&mut agent);
+        let views = agent.agent.segments(0..usize::MAX);
         let pool = views.iter().find(|view| view.name.is_none()).unwrap();
         for view in &views {
             let policy_cost: f64 = view
@@ -187,7 +189,7 @@ fn violations(config: &SegmentedConfig, scopes: &[Scope], declared: bool, seed: 
     let mut agent = Segmented::new(&problem, config).unwrap();
     let (mut broken, mut last) = (0, 0.0);
     for _ in 0..15_000 {
-        if agent.is_stale() {
+        if agent.view().is_stale {
             last = 0.0;
             for (i, &scope) in scopes.iter().enumerate() {
                 let costs = world.costs_of(&mut agent, i);
@@ -256,7 +258,7 @@ fn rare_segments_share_a_pool_and_leave_it() {
     for _ in 0..600 {
         world.play(&mut agent);
     }
-    let views = Agent::segments(&mut agent);
+    let views = agent.agent.segments(0..usize::MAX);
     let names: Vec<_> = views.iter().filter_map(|view| view.name.clone()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(views.last().unwrap().pooled, ["s2"]);
@@ -289,20 +291,21 @@ fn late_outcomes_teach_what_outcomes_at_once_do() {
         let (reward, costs) = world.pull(s, arm);
         at_once.observe(arm, reward, &costs).unwrap();
         late.enter(&name).unwrap();
-        late.drawn(arm);
-        late.decided(number, Some(0.5));
+        late.announce(number, arm, Some(0.5));
         waiting.push((number, name, arm, reward, costs));
     }
     for (number, name, arm, reward, costs) in waiting.iter().rev() {
-        late.observe_batch(&Outcomes {
-            played: Played::InSegments(&[*arm], &[name.as_str()]),
-            rewards: &[*reward],
-            costs,
-            origin: Origin::Announced(&[*number]),
-        })
-        .unwrap();
+        let outcome = Outcome {
+            segment: Some(name),
+            origin: Origin::Announced(*number),
+            ..Outcome::of_arm(*arm, *reward, costs)
+        };
+        late.agent.observe(&outcome).unwrap();
     }
-    for (a, b) in std::iter::zip(Agent::segments(&mut at_once), Agent::segments(&mut late)) {
+    for (a, b) in std::iter::zip(
+        at_once.agent.segments(0..usize::MAX),
+        late.agent.segments(0..usize::MAX),
+    ) {
         assert_eq!((a.name, a.contexts), (b.name, b.contexts));
         for (x, y) in std::iter::zip(a.arms, b.arms) {
             assert_eq!((x.pulls, x.reward.mean), (y.pulls, y.reward.mean));
@@ -321,7 +324,7 @@ fn a_restored_agent_continues() {
     for _ in 0..3000 {
         world.play(&mut agent);
     }
-    agent.add_arm("new", &ArmRanges::default()).unwrap();
+    agent.add_arm("new", None).unwrap();
     agent.retire_arm(1).unwrap();
     let saved = agent.save();
     let mut restored = Segmented::restore(&saved).unwrap();
@@ -341,7 +344,7 @@ fn a_restored_agent_continues() {
             assert!(arm != 1 || p(&own, arm) == 0.0);
         }
     }
-    assert_eq!(agent.add_arm("a1", &ArmRanges::default()).unwrap(), 1);
+    assert_eq!(agent.add_arm("a1", None).unwrap(), 1);
     let drawn =
         |agent: &mut Segmented, name: &String| agent.policy_in(name).iter().any(|x| x.0 == 1);
     assert!(world.names.iter().any(|name| drawn(&mut agent, name)));
@@ -366,13 +369,13 @@ fn a_segment_that_turns_bad_raises_an_alarm_of_its_own() {
     for _ in 0..4000 {
         world.play(&mut agent);
     }
-    assert!(agent.monitor().unwrap().alarms().is_empty());
+    assert!(agent.monitor().alarms().is_empty());
     // Both arms of one segment.
     world.costs[0][1] = vec![0.6, 0.6];
     for _ in 0..4000 {
         world.play(&mut agent);
     }
-    let alarms = agent.monitor().unwrap().alarms();
+    let alarms = agent.monitor().alarms();
     let breach = alarms
         .iter()
         .find(|alarm| alarm.kind == AlarmKind::Breach && alarm.segment.is_some());
@@ -503,7 +506,7 @@ fn segments_beyond_the_limit_stay_in_the_pool() {
         world.play(&mut agent);
         assert!(agent.decide().guardrails[0].slack >= 0.0);
     }
-    let views = Agent::segments(&mut agent);
+    let views = agent.agent.segments(0..usize::MAX);
     assert_eq!(views.len(), 4);
     assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 2000);
     let saved = agent.save();
@@ -549,12 +552,12 @@ fn rare_names_give_way_to_those_that_come_again() {
             violates |= world.overall(&costs) > 0.2;
         }
         violating += u32::from(violates);
-        let count = agent.segment_count();
-        assert_eq!((count.names, count.max_names), (50, 50));
+        let view = agent.view();
+        assert_eq!((view.segment_names.len(), view.max_segments), (50, 50));
         agent.enter("s0").unwrap();
         let own = agent.decide().segment.clone().unwrap();
         assert!(own.contexts > 200, "{}", own.contexts);
-        let views = Agent::segments(&mut agent);
+        let views = agent.agent.segments(0..usize::MAX);
         assert_eq!(views.iter().map(|view| view.contexts).sum::<u64>(), 1700);
     }
     // δ = 0.01: two of 20 would be many.
@@ -596,7 +599,7 @@ fn a_warning_tells_that_names_are_near_their_limit() {
             agent.enter(&format!("n{i}")).unwrap();
             agent.observe(0, 0.0, &[0.0]).unwrap();
         }
-        let alarms = agent.monitor().unwrap().alarms().to_vec();
+        let alarms = agent.monitor().alarms().to_vec();
         assert!(alarms.iter().all(|alarm| !alarm.forces_safe));
         let told = alarms.iter().map(|alarm| {
             assert_eq!(alarm.kind, AlarmKind::Segments);
@@ -625,14 +628,14 @@ fn a_context_counts_once_whether_its_outcome_comes_by_decision_or_at_once() {
     for _ in 0..10 {
         agent.enter(&name).unwrap();
         let arm = agent.decide().draw(0.5);
-        Agent::drawn(&mut agent, arm);
+        agent.announce(0, arm, None);
         agent = Segmented::restore(&agent.save()).unwrap();
         agent.enter(&name).unwrap();
         agent.observe(arm, 1.0, &[0.0]).unwrap();
     }
     // An outcome that no decision was drawn for is a context of its own.
     agent.observe(0, 1.0, &[0.0]).unwrap();
-    let views = Agent::segments(&mut agent);
+    let views = agent.agent.segments(0..usize::MAX);
     let contexts = views.iter().map(|view| view.contexts).sum::<u64>();
     assert_eq!(contexts, 11);
 }

@@ -1,8 +1,9 @@
 //! Segments whose outcomes come late or never, or whose frequencies change: the pool's average is over all decisions.
 
+use crate::common::player::Inspect as _;
+use crate::common::player::Segmented;
 use banister::{
-    Agent, AlarmKind, Guardrail, OnBreach, Origin, Outcomes, Played, Problem, Segmented,
-    SegmentedConfig,
+    Agent as _, AlarmKind, Guardrail, OnBreach, Origin, Outcome, Problem, SegmentedConfig,
 };
 
 use crate::common::Random;
@@ -64,8 +65,7 @@ fn play_late(seed: u64, rounds: u64, late: Option<u64>, pool_until: u64) -> (usi
         let segment = usize::from(random.unit() < 0.4);
         let arm = decide(&mut agent, random, segment);
         let safe = agent.decide().probability(0);
-        agent.drawn(arm);
-        agent.decided(number, Some(safe));
+        agent.announce(number, arm, Some(safe));
         let outcome = (number, segment, arm, signals(random, segment, arm));
         if segment == 0 {
             report(&mut agent, outcome);
@@ -86,14 +86,13 @@ fn report(
     agent: &mut Segmented,
     (number, segment, arm, (reward, cost)): (u64, usize, usize, (f64, f64)),
 ) {
-    agent
-        .observe_batch(&Outcomes {
-            played: Played::InSegments(&[arm], &[NAMES[segment]]),
-            rewards: &[reward],
-            costs: &[cost],
-            origin: Origin::Announced(&[number]),
-        })
-        .unwrap();
+    let costs = [cost];
+    let outcome = Outcome {
+        segment: Some(NAMES[segment]),
+        origin: Origin::Announced(number),
+        ..Outcome::of_arm(arm, reward, &costs)
+    };
+    agent.agent.observe(&outcome).unwrap();
 }
 
 fn runs() -> u64 {
@@ -110,11 +109,11 @@ fn the_pool_is_not_judged_by_the_segments_that_report_early() {
                 let (violations, agent) = play_late(seed, 6000, late, pool_until);
                 wrong += usize::from(violations > 0);
                 let told = |alarm: &banister::Alarm| alarm.kind == AlarmKind::Missing;
-                let alarms = agent.monitor().unwrap().alarms();
+                let alarms = agent.monitor().alarms();
                 assert_eq!(alarms.iter().any(told), late.is_none(), "{alarms:?}");
                 if let Some(alarm) = alarms.iter().find(|alarm| told(alarm)) {
-                    let name = alarm.segment.and_then(|s| agent.segment_name(s));
-                    assert_eq!(name, Some("dear"));
+                    let name = &agent.view().segment_names[alarm.segment.unwrap()];
+                    assert_eq!(name, "dear");
                     assert!(!alarm.forces_safe);
                     let words = alarm.describe(agent.problem(), None, Some("dear"));
                     assert!(
@@ -135,25 +134,27 @@ fn what_is_given_up_counts_at_its_worst_in_the_pool() {
         let mut agent = agent(OnBreach::Safe, 1_000_000);
         for number in 1..=300 {
             agent.enter(NAMES[number as usize % 2]).unwrap();
-            agent.drawn(1);
-            agent.decided(number, (!in_order).then_some(0.5));
+            let safe_probability = (!in_order).then_some(0.5);
+            agent.announce(number, 1, safe_probability);
             match (number % 3, in_order) {
-                (0, true) => agent.gave_up(number, Some(1)),
-                (0, false) => agent.gave_up(number, None),
-                (_, true) => agent
-                    .observe_batch(&Outcomes {
-                        played: Played::InSegments(&[1], &[NAMES[number as usize % 2]]),
-                        rewards: &[1.0],
-                        costs: &[0.0],
-                        origin: Origin::InOrder(&[number], &[0.5]),
-                    })
-                    .unwrap(),
+                (0, _) => agent.give_up(number, 1, safe_probability),
+                (_, true) => {
+                    let origin = Origin::InOrder {
+                        decision: number,
+                        safe_probability: 0.5,
+                    };
+                    agent.observe_from(origin, 1, 1.0, &[0.0]).unwrap();
+                }
                 (_, false) => report(&mut agent, (number, number as usize % 2, 1, (1.0, 0.0))),
             }
         }
-        let restored = Segmented::restore(&agent.save()).unwrap();
+        let mut restored = Segmented::restore(&agent.save()).unwrap();
         assert_eq!(restored.save(), agent.save());
-        let pool = agent.segments().into_iter().find(|s| s.name.is_none());
+        let pool = agent
+            .agent
+            .segments(0..9)
+            .into_iter()
+            .find(|s| s.name.is_none());
         pool.expect("the pool").arms[1].clone()
     };
     for in_order in [true, false] {
@@ -174,8 +175,8 @@ fn learning_again_counts_contexts_anew() {
         for round in 0..12_000 {
             let frequencies = if round < 4000 { [0.9, 0.1] } else { [0.5, 0.5] };
             // Until the change is noticed, certificates are about the frequencies that were.
-            if agent.monitor().unwrap().epoch() > epoch && round >= 4000 {
-                epoch = agent.monitor().unwrap().epoch();
+            if agent.monitor().epoch() > epoch && round >= 4000 {
+                epoch = agent.monitor().epoch();
             }
             if epoch > 0 {
                 let now = cost(&mut agent, frequencies);
@@ -186,7 +187,7 @@ fn learning_again_counts_contexts_anew() {
             let (reward, cost) = signals(random, segment, arm);
             agent.observe(arm, reward, &[cost]).unwrap();
         }
-        let contexts: u64 = agent.segments().iter().map(|s| s.contexts).sum();
+        let contexts: u64 = agent.agent.segments(0..9).iter().map(|s| s.contexts).sum();
         learned += usize::from(epoch > 0 && contexts < 12_000);
         wrong += usize::from(violations > 0);
     }

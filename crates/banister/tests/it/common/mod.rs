@@ -4,9 +4,10 @@
 #![allow(dead_code)]
 
 pub mod linear;
+pub mod player;
 
 use banister::interval::Interval;
-use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Origin, Outcomes, Played, Problem};
+use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Outcome, Problem};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -58,15 +59,11 @@ pub fn observe_batch(
     agent: &mut dyn Agent,
     outcomes: &[(usize, f64, &[f64])],
 ) -> Result<(), Error> {
-    let arms: Vec<usize> = outcomes.iter().map(|o| o.0).collect();
-    let rewards: Vec<f64> = outcomes.iter().map(|o| o.1).collect();
-    let costs: Vec<f64> = outcomes.iter().flat_map(|o| o.2.iter().copied()).collect();
-    agent.observe_batch(&Outcomes {
-        played: Played::Arms(&arms),
-        rewards: &rewards,
-        costs: &costs,
-        origin: Origin::Immediate,
-    })
+    let each = outcomes.iter();
+    banister::observe_all(
+        agent,
+        each.map(|&(arm, reward, costs)| Outcome::of_arm(arm, reward, costs)),
+    )
 }
 
 /// A snapshot without the monitor, which depends on the order of outcomes.
@@ -118,7 +115,7 @@ impl Rebuilt {
     /// From the public intervals of an agent whose arm 0 is safe and none is retired.
     pub fn of(agent: &Opb) -> Self {
         let problem: &CheckedProblem = agent.problem();
-        let k = agent.arm_names().len();
+        let k = agent.view().arms.len();
         let interval =
             |a: usize, s: usize| -> Interval { agent.interval(a, s).expect("a signal of an arm") };
         let mut rebuilt = Self {

@@ -1,0 +1,270 @@
+//! A driver that remembers the round: tests offer actions, decide and observe, one after another.
+
+use std::ops::{Deref, DerefMut};
+
+use banister::toolkit::{ContextLearner, FeatureLearner, Learner, SegmentLearner};
+use banister::{
+    Agent, AlarmAnswer, ArmEstimate, ArmRanges, Choice, Decision, Error, Fallback, Guarded,
+    Monitor, Origin, Outcome, Pending, Problem, Round,
+};
+
+pub type Oplb = Player<FeatureLearner>;
+pub type OplbPerArm = Player<ContextLearner>;
+pub type Segmented = Player<SegmentLearner>;
+
+/// An agent and the round that it is in.
+#[derive(Debug, Clone)]
+pub struct Player<L: Learner> {
+    pub agent: Guarded<L>,
+    given: Given,
+    segment: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Given {
+    Arms,
+    Features(Vec<f64>),
+    Context(Vec<f64>),
+}
+
+impl<L: Learner> Deref for Player<L> {
+    type Target = Guarded<L>;
+
+    fn deref(&self) -> &Guarded<L> {
+        &self.agent
+    }
+}
+
+impl<L: Learner> DerefMut for Player<L> {
+    fn deref_mut(&mut self) -> &mut Guarded<L> {
+        &mut self.agent
+    }
+}
+
+impl<L: Learner> From<Guarded<L>> for Player<L> {
+    fn from(agent: Guarded<L>) -> Self {
+        Self {
+            agent,
+            given: Given::Arms,
+            segment: None,
+        }
+    }
+}
+
+impl<L: Learner> Player<L> {
+    pub fn new(problem: &Problem, config: &L::Config) -> Result<Self, Error> {
+        Guarded::new(problem, config).map(Self::from)
+    }
+
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        Guarded::restore(json).map(Self::from)
+    }
+
+    /// Takes up features, or a context where the problem has one.
+    pub fn offer(&mut self, numbers: &[f64]) -> Result<(), Error> {
+        let given = if self.problem().declared.context.is_some() {
+            Given::Context(numbers.to_vec())
+        } else {
+            Given::Features(numbers.to_vec())
+        };
+        self.agent.decide(&round(&given, &self.segment))?;
+        self.given = given;
+        Ok(())
+    }
+
+    pub fn enter(&mut self, segment: &str) -> Result<(), Error> {
+        let segment = Some(segment.to_string());
+        self.agent.decide(&round(&self.given, &segment))?;
+        self.segment = segment;
+        Ok(())
+    }
+
+    pub fn decide(&mut self) -> &Decision {
+        let round = round(&self.given, &self.segment);
+        Agent::decide(&mut self.agent, &round).unwrap()
+    }
+
+    pub fn decide_safe(&mut self, reason: Fallback) -> &Decision {
+        let round = Round {
+            only_safe: Some(reason),
+            ..round(&self.given, &self.segment)
+        };
+        Agent::decide(&mut self.agent, &round).unwrap()
+    }
+
+    /// The policy in a segment, without entering it.
+    pub fn policy_in(&mut self, segment: &str) -> &[(usize, f64)] {
+        let round = Round::in_segment(segment);
+        &Agent::decide(&mut self.agent, &round).unwrap().policy
+    }
+
+    /// Takes an outcome of the round.
+    pub fn observe(&mut self, action: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.observe_from(Origin::Immediate, action, reward, costs)
+    }
+
+    pub fn observe_from(
+        &mut self,
+        origin: Origin,
+        action: usize,
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        let own = match &self.given {
+            Given::Features(_) => self.features(action).map(<[f64]>::to_vec),
+            _ => None,
+        };
+        let round = round(&self.given, &self.segment);
+        let last = self.agent.view().actions - 1;
+        if matches!(round.choice, Choice::Offered(_)) && own.is_none() {
+            return Err(Error::NoSuchArm { arm: action, last });
+        }
+        let outcome = Outcome {
+            action,
+            choice: own.as_deref().map_or(round.choice, Choice::Offered),
+            segment: round.segment,
+            reward,
+            costs,
+            origin,
+        };
+        Agent::observe(&mut self.agent, &outcome)
+    }
+
+    /// Takes an outcome of an action by its features.
+    pub fn observe_at(&mut self, x: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
+        Agent::observe(&mut self.agent, &Outcome::of_features(x, reward, costs))
+    }
+
+    /// Takes an outcome of an arm in a context.
+    pub fn observe_in(
+        &mut self,
+        arm: usize,
+        context: &[f64],
+        reward: f64,
+        costs: &[f64],
+    ) -> Result<(), Error> {
+        let outcome = Outcome {
+            choice: Choice::Context(context),
+            ..Outcome::of_arm(arm, reward, costs)
+        };
+        Agent::observe(&mut self.agent, &outcome)
+    }
+
+    /// Announces an action drawn in the round.
+    pub fn announce(&mut self, decision: u64, action: usize, safe_probability: Option<f64>) {
+        let pending = Pending {
+            decision,
+            action,
+            segment: self.segment.as_deref(),
+            safe_probability,
+        };
+        Agent::announce(&mut self.agent, &pending).unwrap();
+    }
+
+    /// Gives up a decision of the round.
+    pub fn give_up(&mut self, decision: u64, action: usize, safe_probability: Option<f64>) {
+        let pending = Pending {
+            decision,
+            action,
+            segment: self.segment.as_deref(),
+            safe_probability,
+        };
+        Agent::give_up(&mut self.agent, &pending).unwrap();
+    }
+
+    /// Features of an action on offer.
+    pub fn features(&self, action: usize) -> Option<&[f64]> {
+        let declared = &self.agent.problem().declared;
+        let safe = declared.features.get(declared.safe)?;
+        match &self.given {
+            Given::Features(x) => {
+                let (d, rows) = (safe.len(), x.len() / safe.len());
+                let is_safe = action == rows && self.agent.view().actions > rows;
+                let own = x.get(action * d..(action + 1) * d);
+                own.or(is_safe.then_some(safe))
+            }
+            _ => {
+                let arm = self.agent.view().arms.get(action)?;
+                let declared = declared.features.get(action);
+                declared.or(arm.features.as_ref()).map(Vec::as_slice)
+            }
+        }
+    }
+
+    /// Number of the safe action.
+    pub fn safe(&self) -> usize {
+        self.agent.view().safe
+    }
+
+    /// Number of actions.
+    pub fn offered(&self) -> usize {
+        self.agent.view().actions
+    }
+
+    pub fn estimates(&mut self) -> Vec<ArmEstimate> {
+        banister::estimates(&mut self.agent, &round(&self.given, &self.segment))
+    }
+
+    pub fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
+        Agent::add_arm(&mut self.agent, name, features, &ArmRanges::default())
+    }
+
+    pub fn save(&mut self) -> String {
+        Agent::save(&mut self.agent).unwrap()
+    }
+}
+
+fn round<'a>(given: &'a Given, segment: &'a Option<String>) -> Round<'a> {
+    Round {
+        choice: match given {
+            Given::Arms => Choice::Arms,
+            Given::Features(x) => Choice::Offered(x),
+            Given::Context(x) => Choice::Context(x),
+        },
+        segment: segment.as_deref(),
+        ..Round::default()
+    }
+}
+
+/// What tests look at in any agent.
+pub trait Inspect: Agent {
+    fn monitor(&self) -> &Monitor {
+        self.view().monitor.expect("it is watched")
+    }
+
+    fn acknowledge(&mut self) {
+        self.answer_alarms(AlarmAnswer::Acknowledge).unwrap();
+    }
+
+    fn announced(&mut self, decision: u64, action: usize, safe_probability: Option<f64>) {
+        let pending = Pending {
+            decision,
+            action,
+            segment: None,
+            safe_probability,
+        };
+        self.announce(&pending).unwrap();
+    }
+
+    fn added(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
+        self.add_arm(name, None, ranges)
+    }
+
+    fn arm_estimates(&mut self) -> Vec<ArmEstimate>
+    where
+        Self: Sized,
+    {
+        banister::estimates(self, &Round::default())
+    }
+
+    /// Takes the outcome of an arm that was announced.
+    fn observe_late(&mut self, decision: u64, arm: usize, reward: f64, costs: &[f64]) {
+        let outcome = Outcome {
+            origin: Origin::Announced(decision),
+            ..Outcome::of_arm(arm, reward, costs)
+        };
+        self.observe(&outcome).unwrap();
+    }
+}
+
+impl<A: Agent + ?Sized> Inspect for A {}
