@@ -255,7 +255,7 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
             costs.extend(outcome.costs.iter().map(|cost| cost * share));
             evidence.observe_features(features, outcome.reward * share, costs)
         } else {
-            evidence.observe(&shell.arms, outcome)
+            evidence.observe(outcome)
         };
         rule.learn(evidence, is_safe);
         shell.stale = true;

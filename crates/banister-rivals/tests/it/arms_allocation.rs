@@ -3,6 +3,7 @@
 use crate::common;
 use crate::counting;
 
+use crate::common::player::Inspect as _;
 use banister::Problem;
 use banister_rivals::AgentConfig;
 use common::{Random, at_most, problem};
@@ -18,12 +19,12 @@ fn allocations(
     let mut costs = vec![0.0; problem.guardrails.len()];
     let mut play = |rounds: usize| {
         for _ in 0..rounds {
-            let arm = agent.decide().draw(random.unit());
+            let arm = agent.decide_arms().draw(random.unit());
             for (i, cost) in costs.iter_mut().enumerate() {
                 *cost = random.bernoulli(mean(arm, i));
             }
             let reward = random.bernoulli(0.2 + 0.1 * (arm % 7) as f64);
-            agent.observe(arm, reward, &costs).expect("in range");
+            agent.observe_arm(arm, reward, &costs).expect("in range");
         }
     };
     play(3000);

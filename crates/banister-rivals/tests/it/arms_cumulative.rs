@@ -1,6 +1,7 @@
 //! The rivals that keep guardrails over many rounds only, against their pseudo-code.
 
 use crate::arms_reference;
+use crate::common::player::Inspect as _;
 
 use arms_reference::*;
 use banister_rivals::AgentConfig;
@@ -127,10 +128,10 @@ fn without_a_policy_all_arms_are_played_alike() {
         let mut agent = config.build(&case.problem).expect("its setting");
         for arm in 0..4 {
             for _ in 0..300 {
-                agent.observe(arm, 0.5, &[0.9]).expect("in range");
+                agent.observe_arm(arm, 0.5, &[0.9]).expect("in range");
             }
         }
-        let decision = agent.decide();
+        let decision = agent.decide_arms();
         assert_eq!(
             decision.policy,
             [(0, 0.25), (1, 0.25), (2, 0.25), (3, 0.25)]
@@ -508,12 +509,12 @@ fn costs(config: &AgentConfig, case: &Case, rounds: usize, means: &[f64]) -> Vec
     let mut agent = config.build(&case.problem).expect("its setting");
     let mut uniform = crate::common::Random::new(5);
     let round = |t: usize| {
-        let decision = agent.decide();
+        let decision = agent.decide_arms();
         let expected = decision.policy.iter().map(|&(a, p)| p * means[a]).sum();
         let arm = decision.draw(uniform.unit());
         let outcome = &case.table[t][arm];
         agent
-            .observe(arm, outcome[0], &outcome[1..])
+            .observe_arm(arm, outcome[0], &outcome[1..])
             .expect("in range");
         (outcome[1], expected)
     };

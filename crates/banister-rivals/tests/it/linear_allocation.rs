@@ -3,6 +3,7 @@
 use crate::common;
 use crate::counting;
 use crate::worlds;
+use banister::{Choice, Outcome, Round};
 
 use common::Random;
 use serde_json::json;
@@ -25,23 +26,34 @@ fn warm_rounds_allocate_nothing() {
                     (0..50).map(|_| world.pull(random, &[0.1; 3])).collect();
                 let mut x = [0.0; 3];
                 let mut round = |t: usize| {
-                    if changing {
-                        agent.offer(&sets[t % sets.len()]).unwrap();
-                    }
-                    let (action, scale) = {
-                        let decision = agent.decide();
-                        (decision.draw(0.3), decision.scale)
+                    let set = &sets[t % sets.len()];
+                    let choice = if changing {
+                        Choice::Offered(set)
+                    } else {
+                        Choice::Arms
                     };
-                    let features = agent.features(action).unwrap();
+                    let round = Round {
+                        choice,
+                        ..Round::default()
+                    };
+                    let decision = agent.decide(&round).unwrap();
+                    let (action, scale) = (decision.draw(0.3), decision.scale);
+                    let own = set.get(3 * action..3 * action + 3);
+                    let features = match own.filter(|_| changing) {
+                        Some(own) => own,
+                        None if changing => &world.problem.features[2],
+                        None => &world.problem.features[action],
+                    };
                     for (out, v) in x.iter_mut().zip(features) {
                         *out = scale * v;
                     }
                     let (reward, costs) = &outcomes[t % outcomes.len()];
-                    if scale == 1.0 && t.is_multiple_of(2) {
-                        agent.observe(action, *reward, costs).unwrap()
+                    let outcome = if !changing && scale == 1.0 && t.is_multiple_of(2) {
+                        Outcome::of_arm(action, *reward, costs)
                     } else {
-                        agent.observe_at(&x, *reward, costs).unwrap()
-                    }
+                        Outcome::of_features(&x, *reward, costs)
+                    };
+                    agent.observe(&outcome).unwrap();
                 };
                 // Past the first refresh of the factor.
                 (0..1100).for_each(&mut round);

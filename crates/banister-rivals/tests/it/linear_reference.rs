@@ -2,6 +2,7 @@
 //! anew each round, radii from their definitions. The same action and part of it, round by round.
 
 use crate::common;
+use crate::common::player::Player;
 use crate::worlds;
 
 use common::Random;
@@ -362,7 +363,10 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
         keys["exploration"] = json!(EXPLORATION);
     }
     keys["parameter_norm"] = json!(S);
-    let mut agent = config(kind, keys.clone()).build(&world.problem).unwrap();
+    let mut agent = Player::of(
+        config(kind, keys.clone()).build(&world.problem).unwrap(),
+        &world.problem,
+    );
     agent.reseed(7, 3);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     rng.set_stream(3);
@@ -386,11 +390,11 @@ fn compare(kind: &str, world: &World, mut keys: Value, changing: bool) -> (Vec<u
         if changing {
             agent.offer(&world.offer(random)).unwrap();
         }
-        let set = agent.actions().unwrap();
-        let actions: Matrix = (0..set.count)
+        let (count, safe) = (agent.offered(), agent.safe());
+        let actions: Matrix = (0..count)
             .map(|a| agent.features(a).unwrap().to_vec())
             .collect();
-        let mut wanted = choose(kind, &keys, &mut slow, &actions, set.safe);
+        let mut wanted = choose(kind, &keys, &mut slow, &actions, safe);
         wanted.bound = wanted.bound.min(slow.highest(0));
         let decision = agent.decide().clone();
         assert_eq!(

@@ -3,6 +3,7 @@
 use crate::common;
 use crate::worlds;
 
+use crate::common::player::Player;
 use banister::{Agent, Fallback, Guarantee, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use common::Random;
@@ -16,7 +17,7 @@ const ROUNDS: usize = 1500;
 /// exceeded their budget; and the mean reward of the last rounds.
 fn violations(agent: &AgentConfig, world: &World, seed: u64, changing: bool) -> (usize, bool, f64) {
     let per_action = agent.guarantee() == Guarantee::PerAction;
-    let mut agent = agent.build(&world.problem).unwrap();
+    let mut agent = Player::of(agent.build(&world.problem).unwrap(), &world.problem);
     agent.reseed(seed, 0);
     let random = &mut Random::new(1000 + seed);
     let (mut broken, mut overspent, mut earned) = (0, false, 0.0);
@@ -25,7 +26,7 @@ fn violations(agent: &AgentConfig, world: &World, seed: u64, changing: bool) -> 
         if changing {
             agent.offer(&world.offer(random)).unwrap();
         }
-        let x = played(&mut *agent, random.unit());
+        let x = played(&mut agent, random.unit());
         if per_action {
             let decision = agent.decide();
             assert!(decision.scale > 0.0 && decision.scale <= 1.0);
@@ -110,12 +111,15 @@ fn the_excess_of_r_colts_dies_away() {
     let excess = |kind: &str, seed: u64| -> [f64; 3] {
         let world = World::scaled(seed, "at_most", Some(0.1));
         let keys = json!({ "parameter_norm": 1.0 });
-        let mut agent = config(kind, keys).build(&world.problem).unwrap();
+        let mut agent = Player::of(
+            config(kind, keys).build(&world.problem).unwrap(),
+            &world.problem,
+        );
         agent.reseed(seed, 0);
         let random = &mut Random::new(1000 + seed);
         let mut sums = [0.0; 3];
         for round in 0..3 * ROUNDS {
-            let x = played(&mut *agent, random.unit());
+            let x = played(&mut agent, random.unit());
             sums[round / ROUNDS] += world.excess(0, &x).max(0.0);
             let (reward, costs) = world.pull(random, &x);
             agent.observe_at(&x, reward, &costs).unwrap();
@@ -178,7 +182,7 @@ fn hostile_rounds_end_in_a_certified_decision() {
         if mixed {
             declared = declared.with_whole_actions();
         }
-        let mut agent = declared.build(&problem).unwrap();
+        let mut agent = Player::of(declared.build(&problem).unwrap(), &problem);
         for _ in 0..40 {
             if random.unit() < 0.7 {
                 let mut set: Vec<f64> = Vec::new();
@@ -192,10 +196,10 @@ fn hostile_rounds_end_in_a_certified_decision() {
                 agent.offer(&set).unwrap();
             }
             let decision = agent.decide().clone();
-            let set = agent.actions().unwrap();
+            let count = agent.offered();
             let total: f64 = decision.policy.iter().map(|entry| entry.1).sum();
             assert!((total - 1.0).abs() < 1e-12, "{kind}: {decision:?}");
-            assert!((decision.policy.iter()).all(|&(a, p)| p >= 0.0 && a < set.count));
+            assert!((decision.policy.iter()).all(|&(a, p)| p >= 0.0 && a < count));
             assert!(decision.scale > 0.0 && decision.scale <= 1.0);
             assert!(decision.scale == 1.0 || (in_parts && !mixed));
             let certificate = decision.guardrails[0];
@@ -218,12 +222,15 @@ fn hostile_rounds_end_in_a_certified_decision() {
                     None => random.between(-1e-6, 1.0),
                 };
                 let reward = random.choose(&[1.0, 1.0, 1e30]) * random.normal();
-                let action = random.below(set.count);
+                let action = random.below(count);
                 agent.observe(action, reward, &[cost]).unwrap();
             }
         }
         let json = agent.save();
-        assert_eq!(AgentConfig::restore(&json).unwrap().agent.save(), json);
+        assert_eq!(
+            AgentConfig::restore(&json).unwrap().agent.save().unwrap(),
+            json
+        );
     }
     assert!(forced < 50, "a rule that cannot decide: {forced}");
 }
@@ -248,35 +255,27 @@ fn an_ill_conditioned_regression_forces_the_safe_action_until_it_recovers() {
             oplb.lambda = Some(1.0);
         }
         let problem = Problem::contextual(vec![0.0, 0.0], vec![at_most(0.5)]);
-        let mut agent = config.build(&problem).unwrap();
-        let forced = |agent: &mut dyn Agent| {
+        let mut agent = Player::of(config.build(&problem).unwrap(), &problem);
+        let forced = |agent: &mut Player<Box<dyn Agent>>| {
             agent.offer(&[1e9, 0.0, 0.0, 1e9]).unwrap();
             let decision = agent.decide();
             assert!(decision.guardrails[0].slack >= 0.0 || decision.fallback.is_none());
             decision.fallback
         };
-        assert_eq!(forced(&mut *agent), None, "{kind}");
+        assert_eq!(forced(&mut agent), None, "{kind}");
         for _ in 0..64 {
             agent.observe_at(&[1e60, 1.0], 0.5, &[0.1]).unwrap();
             agent.observe_at(&[1e9, 1e9], 0.5, &[0.1]).unwrap();
         }
-        assert_eq!(
-            forced(&mut *agent),
-            Some(Fallback::IllConditioned),
-            "{kind}"
-        );
+        assert_eq!(forced(&mut agent), Some(Fallback::IllConditioned), "{kind}");
         let json = agent.save();
-        let mut agent = AgentConfig::restore(&json).unwrap().agent;
+        let mut agent = Player::of(AgentConfig::restore(&json).unwrap().agent, &problem);
         assert_eq!(agent.save(), json);
-        assert_eq!(
-            forced(&mut *agent),
-            Some(Fallback::IllConditioned),
-            "{kind}"
-        );
+        assert_eq!(forced(&mut agent), Some(Fallback::IllConditioned), "{kind}");
         for _ in 0..64 {
             agent.observe_at(&[1e60, 1e60], 0.5, &[0.1]).unwrap();
             agent.observe_at(&[1e60, -1e60], 0.5, &[0.1]).unwrap();
         }
-        assert_eq!(forced(&mut *agent), None, "{kind}");
+        assert_eq!(forced(&mut agent), None, "{kind}");
     }
 }

@@ -1,8 +1,8 @@
 //! The integration tests of `banister-rivals`, one binary.
 
+mod agent_laws;
 mod arms_allocation;
 mod arms_cumulative;
-mod arms_life;
 mod arms_reference;
 mod arms_safe;
 mod arms_unsafe;
@@ -12,11 +12,10 @@ mod common;
 #[path = "../../../banister-solve/tests/it/common/counting.rs"]
 mod counting;
 mod grid;
-mod learned;
 mod linear_allocation;
-mod linear_life;
 mod linear_reference;
 mod linear_safety;
 mod realised;
+mod refusals;
 mod registry;
 mod worlds;

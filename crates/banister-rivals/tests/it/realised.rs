@@ -4,7 +4,8 @@ use crate::common::Random;
 use crate::common::linear::{dot, unit};
 use crate::counting;
 
-use banister::{Agent, Guardrail, Problem, SignalConfig};
+use crate::common::player::Player;
+use banister::{Agent, Guardrail, Outcome, Problem, Round, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::json;
 
@@ -26,10 +27,11 @@ fn problem(tau: f64) -> Problem {
     }
 }
 
-fn agent(tau: f64, tail: f64) -> Box<dyn Agent> {
+fn agent(tau: f64, tail: f64) -> Player<Box<dyn Agent>> {
     let declared = json!({ "kind": "hp_ucb", "tail": tail, "parameter_norm": 1.0 });
     let config: AgentConfig = serde_json::from_value(declared).expect("known keys");
-    config.build(&problem(tau)).expect("its setting")
+    let problem = problem(tau);
+    Player::of(config.build(&problem).expect("its setting"), &problem)
 }
 
 /// The synthetic experiment: unit parameters and contexts, noise of one standard deviation times the part played.
@@ -56,7 +58,7 @@ impl World {
 }
 
 /// Plays a round; the part of the context that was played.
-fn play(agent: &mut dyn Agent, x: &[f64], reward: f64, cost: f64) -> f64 {
+fn play(agent: &mut Player<Box<dyn Agent>>, x: &[f64], reward: f64, cost: f64) -> f64 {
     agent.offer(x).expect("a context");
     let decision = agent.decide();
     let (action, scale) = (decision.draw(0.5), decision.scale);
@@ -129,7 +131,7 @@ fn hp_ucb() {
         for round in 0..3000 {
             let (x, reward, cost) = world.round();
             let expected = reference.part(&x);
-            let found = play(&mut *agent, &x, reward, cost);
+            let found = play(&mut agent, &x, reward, cost);
             assert!(
                 (found - expected).abs() < 1e-8,
                 "round {round} at {tau}: {found}, not {expected}"
@@ -152,7 +154,7 @@ fn violations(tau: f64, tail: f64) -> f64 {
         let (mut world, mut agent) = (World::new(100 + seed), agent(tau, tail));
         for _ in 0..10_000 {
             let (x, reward, cost) = world.round();
-            over += usize::from(play(&mut *agent, &x, reward, cost) * cost > tau);
+            over += usize::from(play(&mut agent, &x, reward, cost) * cost > tau);
         }
     }
     f64::from(u32::try_from(over).expect("few")) / 50_000.0
@@ -188,13 +190,12 @@ fn warm_rounds_allocate_nothing() {
     let mut z = vec![0.0; D];
     let mut run = |rounds: &[(Vec<f64>, f64, f64)]| {
         for (x, reward, cost) in rounds {
-            agent.offer(x).expect("a context");
-            let scale = agent.decide().scale;
+            let round = Round::offering(x);
+            let scale = agent.agent.decide(&round).expect("a context").scale;
             z.iter_mut().zip(x).for_each(|(z, x)| *z = scale * x);
             let outcome = [scale * cost];
-            agent
-                .observe_at(&z, scale * reward, &outcome)
-                .expect("any number");
+            let outcome = Outcome::of_features(&z, scale * reward, &outcome);
+            agent.agent.observe(&outcome).expect("any number");
         }
     };
     run(&rounds[..300]);

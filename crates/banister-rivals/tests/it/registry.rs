@@ -2,10 +2,8 @@
 
 use crate::common;
 
-use banister::{
-    ActionSet, Agent, ArmRanges, Error, Guardrail, Opb, OpbConfig, Origin, Outcomes, Played,
-    Problem, SignalConfig,
-};
+use crate::common::player::Inspect as _;
+use banister::{Agent, Guardrail, Opb, OpbConfig, Problem, Round, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 
@@ -86,14 +84,6 @@ const ROUNDS: [(usize, f64, [f64; 2]); 5] = [
     (0, 40.0, [2.0, 0.8]),
 ];
 
-/// As columns, for the first guardrails.
-fn columns(guardrails: usize) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
-    let arms = ROUNDS.iter().map(|r| r.0).collect();
-    let rewards = ROUNDS.iter().map(|r| r.1).collect();
-    let costs = ROUNDS.iter().flat_map(|r| r.2[..guardrails].to_vec());
-    (arms, rewards, costs.collect())
-}
-
 #[test]
 fn every_kind_documents_every_parameter() {
     let schema = AgentConfig::schema();
@@ -106,114 +96,17 @@ fn every_kind_documents_every_parameter() {
 }
 
 #[test]
-fn a_batch_is_the_same_as_one_by_one() {
-    each(|config, problem, mut batched| {
-        let mut single = config.build(problem).expect("as before");
-        let m = problem.guardrails.len();
-        for (arm, reward, costs) in ROUNDS {
-            single.observe(arm, reward, &costs[..m]).expect("in range");
-        }
-        let (arms, rewards, costs) = columns(m);
-        let outcomes = Outcomes {
-            played: Played::Arms(&arms),
-            rewards: &rewards,
-            costs: &costs,
-            origin: Origin::Immediate,
-        };
-        batched.observe_batch(&outcomes).expect("in range");
-        assert_eq!(single.save(), batched.save());
-    });
-}
-
-#[test]
-fn a_refused_batch_changes_nothing() {
-    each(|_, problem, mut agent| {
-        let before = agent.save();
-        let m = problem.guardrails.len();
-        let (arms, rewards, mut costs) = columns(m);
-        costs[5 * m - 1] = f64::NAN;
-        let outcomes = Outcomes {
-            played: Played::Arms(&arms),
-            rewards: &rewards,
-            costs: &costs,
-            origin: Origin::Immediate,
-        };
-        assert!(agent.observe_batch(&outcomes).is_err());
-        assert!(
-            (agent.observe_batch(&Outcomes {
-                costs: &costs[1..],
-                ..outcomes
-            }))
-            .is_err()
-        );
-        assert_eq!(agent.save(), before);
-    });
-}
-
-#[test]
-fn a_batch_by_features_is_the_same_as_one_by_one() {
-    each(|config, problem, mut batched| {
-        let m = problem.guardrails.len();
-        let (arms, rewards, costs) = columns(m);
-        let features: Vec<f64> = if config.takes_features() {
-            arms.iter()
-                .flat_map(|&a| problem.features[a].clone())
-                .collect()
-        } else {
-            vec![1.0; 10]
-        };
-        let outcomes = Outcomes {
-            played: Played::Features(&features),
-            rewards: &rewards,
-            costs: &costs,
-            origin: Origin::Immediate,
-        };
-        let outcome = batched.observe_batch(&outcomes);
-        if !config.takes_features() {
-            assert_eq!(outcome, Err(Error::NoFeatures));
-            return;
-        }
-        outcome.expect("in range");
-        let mut single = config.build(problem).expect("as before");
-        for (i, x) in features.chunks_exact(2).enumerate() {
-            let costs = &costs[m * i..m * (i + 1)];
-            single.observe_at(x, rewards[i], costs).expect("in range");
-        }
-        assert_eq!(single.save(), batched.save());
-    });
-}
-
-#[test]
-fn any_snapshot_is_restored_by_the_registry() {
-    each(|config, problem, mut agent| {
-        let m = problem.guardrails.len();
-        agent.observe(1, 80.0, &[4.0, 0.7][..m]).expect("in range");
-        agent.decide();
-        let json = agent.save();
-        let restored = AgentConfig::restore(&json).expect("its own snapshot");
-        assert_eq!(restored.agent.save(), json);
-        assert_eq!(&restored.config, config);
-        assert_eq!(&restored.problem, problem);
-        assert_eq!(restored.agent.names(), problem.arms);
-    });
-    for broken in ["", "{}", r#"{"format": "banister.nothing", "version": 1}"#] {
-        assert!(matches!(
-            AgentConfig::restore(broken),
-            Err(Error::Snapshot { .. })
-        ));
-    }
-}
-
-#[test]
 fn beliefs_are_in_the_users_units_and_hold_the_mean() {
     each(|config, problem, mut agent| {
         let m = problem.guardrails.len();
         for _ in 0..20 {
             for (arm, reward, costs) in ROUNDS {
-                agent.observe(arm, reward, &costs[..m]).expect("in range");
+                agent
+                    .observe_arm(arm, reward, &costs[..m])
+                    .expect("in range");
             }
         }
-        let estimates = agent.estimates();
+        let estimates = banister::estimates(&mut *agent, &Round::default());
         if estimates.is_empty() {
             return; // It does not say.
         }
@@ -245,64 +138,6 @@ fn beliefs_are_in_the_users_units_and_hold_the_mean() {
     });
 }
 
-#[test]
-fn arms_come_and_go() {
-    for config in kinds() {
-        let problem = problem(&config);
-        let Ok(mut agent) = config.build(&problem) else {
-            continue; // It is for one guardrail.
-        };
-        if agent.retire_arm(2).is_err() {
-            continue; // Its arms are fixed.
-        }
-        let mut agent = config.build(&problem).expect("as before");
-        let features = config.takes_features().then_some(&[0.0, 1.0][..]);
-        assert_eq!(
-            agent.add_arm("wild", features, &ArmRanges::default()),
-            Ok(3)
-        );
-        assert!(
-            agent
-                .add_arm("wild", features, &ArmRanges::default())
-                .is_err(),
-            "the name is taken"
-        );
-        assert_eq!(agent.actions(), Some(ActionSet { count: 4, safe: 0 }));
-        let m = problem.guardrails.len();
-        agent
-            .observe(3, 100.0, &[0.0, 1.0][..m])
-            .expect("it is there");
-        agent.retire_arm(1).expect("it is there");
-        assert!(agent.retire_arm(0).is_err(), "the safe arm stays");
-        let bold = agent.names().iter().position(|name| name == "bold");
-        assert!(
-            agent
-                .decide()
-                .policy
-                .iter()
-                .all(|entry| Some(entry.0) != bold)
-        );
-        let json = agent.save();
-        let restored = AgentConfig::restore(&json).expect("its own snapshot").agent;
-        assert_eq!(restored.names(), agent.names());
-        assert_eq!(restored.save(), json);
-    }
-}
-
-#[test]
-fn outcomes_are_counted() {
-    each(|_, problem, mut agent| {
-        assert_eq!(agent.outcomes(), 0);
-        let m = problem.guardrails.len();
-        for (arm, reward, costs) in ROUNDS {
-            agent.observe(arm, reward, &costs[..m]).expect("in range");
-        }
-        assert_eq!(agent.outcomes(), ROUNDS.len() as u64);
-        let restored = AgentConfig::restore(&agent.save()).expect("its own snapshot");
-        assert_eq!(restored.agent.outcomes(), ROUNDS.len() as u64);
-    });
-}
-
 /// The chapter has one row per kind, and it says what the kind promises.
 #[test]
 fn the_chapter_on_rivals_has_every_kind_with_its_promise() {
@@ -331,9 +166,9 @@ fn an_agent_built_by_kind_is_the_agent_itself() {
     let mut random = common::Random::new(8);
     for round in 0..200 {
         let (arm, reward, costs) = (round % 3, random.unit(), [random.unit()]);
-        boxed.observe(arm, reward, &costs).expect("valid");
+        boxed.observe_arm(arm, reward, &costs).expect("valid");
         plain.observe(arm, reward, &costs).expect("valid");
-        assert_eq!(boxed.decide(), plain.decide());
+        assert_eq!(boxed.decide_arms(), plain.decide());
     }
     assert_eq!(boxed.save(), plain.save());
     // Anytime intervals need no horizon and get none.

@@ -5,6 +5,7 @@
 
 use crate::common::Random;
 use crate::common::linear::{dot, length, unit};
+use crate::common::player::Player;
 use banister::{Agent, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
@@ -212,7 +213,7 @@ impl World {
 }
 
 /// Features of the action that a decision plays, given a uniform number.
-pub fn played(agent: &mut dyn Agent, uniform: f64) -> Vec<f64> {
+pub fn played(agent: &mut Player<Box<dyn Agent>>, uniform: f64) -> Vec<f64> {
     let decision = agent.decide();
     let (action, scale) = (decision.draw(uniform), decision.scale);
     let x = agent.features(action).expect("on offer");

@@ -91,18 +91,6 @@ impl Actions {
         &self.features[action * d..(action + 1) * d]
     }
 
-    /// y of an action, if it is up to date.
-    pub(crate) fn whitened(&self, action: usize, out: &mut [f64]) -> bool {
-        let known = self.is_current && self.pending_count == 0;
-        if known {
-            let rows = self.columns.whitened.chunks_exact(self.stride);
-            for (out, row) in out.iter_mut().zip(rows) {
-                *out = row[action];
-            }
-        }
-        known
-    }
-
     /// Buffer for the regression's next update.
     pub(crate) fn next_update(&mut self) -> &mut Update {
         if self.pending_count == self.pending.len() {

@@ -36,6 +36,9 @@ pub struct Evidence {
     /// Outcomes that it has learned from.
     pub outcomes: u64,
     on_offer: OnOffer,
+    /// Features or context of that round, and room for the features of its actions.
+    numbers: Vec<f64>,
+    room: Vec<f64>,
     /// Features of every arm there ever was, one after another; empty where they come from a context.
     arms: Vec<f64>,
     /// The arms in a context, where rounds bring one.
@@ -47,34 +50,21 @@ pub struct Evidence {
     tables: Tables,
     /// True if the safe action's costs have an interval of their own.
     hide_safe: bool,
-    /// Room for an outcome's features, plain and whitened, and its targets.
+    /// Room for an outcome's features, and its targets.
     x: Vec<f64>,
-    y: Vec<f64>,
     targets: Vec<f64>,
     /// Room for the features of an arm in a context.
     in_context: Vec<f64>,
 }
 
-/// The choice of the round that actions are on offer for.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// Choice of the round that actions are on offer for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnOffer {
     /// None: they have to be offered anew.
-    #[default]
     Nothing,
     Arms,
-    Features(Vec<f64>),
-    Context(Vec<f64>),
-}
-
-impl OnOffer {
-    fn is_for(&self, choice: Choice) -> bool {
-        match (self, choice) {
-            (Self::Arms, Choice::Arms) => true,
-            (Self::Features(own), Choice::Offered(x)) => own == x,
-            (Self::Context(own), Choice::Context(x)) => own == x,
-            _ => false,
-        }
-    }
+    Features,
+    Context,
 }
 
 /// All that outcomes have changed; what a snapshot keeps.
@@ -234,6 +224,8 @@ impl Evidence {
             actions: Actions::default(),
             outcomes: 0,
             on_offer: OnOffer::Nothing,
+            numbers: Vec::new(),
+            room: Vec::new(),
             arms: Vec::new(),
             context: None,
             in_context: Vec::new(),
@@ -243,7 +235,6 @@ impl Evidence {
             tables: setup.tables,
             hide_safe: setup.projected && unknown,
             x: vec![0.0; padded],
-            y: vec![0.0; padded],
             targets: vec![0.0; regression.padded_signals()],
             safe_turned: space.safe(padded),
             regression,
@@ -267,43 +258,43 @@ impl Evidence {
         self.problem.guardrails.len()
     }
 
-    /// Takes up the actions of a round; true if they are others than before.
+    /// Takes up the actions of a round; true if they are others than before. Nothing is allocated once warm.
     pub fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<bool, Error> {
-        if self.on_offer.is_for(round.choice) {
+        let (kind, numbers) = match round.choice {
+            Choice::Arms => (OnOffer::Arms, &[][..]),
+            Choice::Offered(features) => (OnOffer::Features, features),
+            Choice::Context(context) => (OnOffer::Context, context),
+        };
+        if self.on_offer == kind && self.numbers == numbers {
             return Ok(false);
         }
-        match round.choice {
-            Choice::Offered(features) => {
-                self.offer(features)?;
-                (shell.safe, shell.offered) = (self.actions.safe, Some(self.actions.count));
-                self.on_offer = OnOffer::Features(features.to_vec());
-                return Ok(true);
+        let mut rows = std::mem::take(&mut self.room);
+        rows.clear();
+        match kind {
+            OnOffer::Context => {
+                let arms = self.check_context(numbers)?;
+                for &arm in shell.arms.offered() {
+                    arms.extend_features(arm, numbers, &mut rows);
+                }
             }
-            Choice::Arms => {
-                let d = self.dimension();
+            OnOffer::Features => rows.extend_from_slice(numbers),
+            // In contexts only the safe arm has features without one.
+            _ if self.context.is_some() => {}
+            _ => {
                 let offered = shell.arms.offered().iter();
-                // In contexts only the safe arm has features without one.
-                let features: Vec<f64> = match self.context {
-                    Some(_) => Vec::new(),
-                    None => offered
-                        .flat_map(|&arm| &self.arms[arm * d..(arm + 1) * d])
-                        .copied()
-                        .collect(),
-                };
-                self.offer(&features).map_err(in_features)?;
-                self.on_offer = OnOffer::Arms;
-            }
-            Choice::Context(context) => {
-                let arms = self.check_context(context)?;
-                let offered = shell.arms.offered().iter();
-                let features: Vec<f64> = offered
-                    .flat_map(|&arm| arms.features(arm, context))
-                    .collect();
-                self.offer(&features)?;
-                self.on_offer = OnOffer::Context(context.to_vec());
+                offered.for_each(|&arm| rows.extend_from_slice(self.arm_features(arm)));
             }
         }
-        (shell.safe, shell.offered) = (shell.problem.declared.safe, None);
+        self.offer(&rows)?;
+        self.room = rows;
+        self.on_offer = kind;
+        self.numbers.clear();
+        self.numbers.extend_from_slice(numbers);
+        (shell.safe, shell.offered) = if kind == OnOffer::Features {
+            (self.actions.safe, Some(self.actions.count))
+        } else {
+            (shell.problem.declared.safe, None)
+        };
         Ok(true)
     }
 
@@ -311,20 +302,20 @@ impl Evidence {
     #[inline]
     pub fn number(&self, arms: &Arms, column: usize) -> usize {
         match self.on_offer {
-            OnOffer::Features(_) | OnOffer::Nothing => column,
+            OnOffer::Features | OnOffer::Nothing => column,
             OnOffer::Arms if self.context.is_some() => self.problem.declared.safe,
-            OnOffer::Arms | OnOffer::Context(_) => arms.offered()[column],
+            OnOffer::Arms | OnOffer::Context => arms.offered()[column],
         }
     }
 
     /// Column of an action of the round; `None` for a retired arm, and one without a context.
     pub fn column(&self, arms: &Arms, action: usize) -> Option<usize> {
         match self.on_offer {
-            OnOffer::Features(_) | OnOffer::Nothing => Some(action),
+            OnOffer::Features | OnOffer::Nothing => Some(action),
             OnOffer::Arms if self.context.is_some() => {
                 (action == self.problem.declared.safe).then_some(0)
             }
-            OnOffer::Arms | OnOffer::Context(_) => arms.column(action),
+            OnOffer::Arms | OnOffer::Context => arms.column(action),
         }
     }
 
@@ -366,10 +357,10 @@ impl Evidence {
 
     /// Writes the features of the action of an outcome.
     pub fn write_features(&self, outcome: &Outcome, out: &mut Vec<f64>) {
-        if let (Choice::Context(context), Some(arms)) = (outcome.choice, self.context) {
-            return arms.write_features(outcome.action, context, out);
-        }
         out.clear();
+        if let (Choice::Context(context), Some(arms)) = (outcome.choice, self.context) {
+            return arms.extend_features(outcome.action, context, out);
+        }
         out.extend_from_slice(self.features_of(outcome));
     }
 
@@ -420,7 +411,7 @@ impl Evidence {
     }
 
     /// Takes a checked outcome; whether it is the safe action's is returned.
-    pub fn observe(&mut self, arms: &Arms, outcome: &Outcome) -> bool {
+    pub fn observe(&mut self, outcome: &Outcome) -> bool {
         let Outcome {
             action,
             reward,
@@ -429,16 +420,12 @@ impl Evidence {
         } = *outcome;
         match outcome.choice {
             Choice::Offered(features) => self.observe_features(features, reward, costs),
-            Choice::Arms => match self.column(arms, action) {
-                Some(column) if self.on_offer == OnOffer::Arms => {
-                    self.observe_column(column, reward, costs)
-                }
-                _ => self.observe_arm(action, reward, costs),
-            },
+            Choice::Arms => self.observe_arm(action, reward, costs),
             Choice::Context(context) => {
                 let mut x = std::mem::take(&mut self.in_context);
+                x.clear();
                 if let Some(arms) = self.context {
-                    arms.write_features(action, context, &mut x);
+                    arms.extend_features(action, context, &mut x);
                 }
                 let is_safe = self.observe_features(&x, reward, costs);
                 self.in_context = x;
@@ -447,15 +434,20 @@ impl Evidence {
         }
     }
 
-    /// Takes a checked outcome of an arm that is not among the actions on offer.
+    /// Takes a checked outcome of an arm.
     fn observe_arm(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
-        if arm == self.problem.declared.safe {
-            let x = self.safe_turned.clone();
-            self.learn(&x, None, reward, costs);
+        let safe = self.problem.declared.safe;
+        if arm == safe {
+            let x = std::mem::take(&mut self.safe_turned);
+            self.learn(&x, reward, costs);
+            self.safe_turned = x;
             return true;
         }
-        let features = self.arm_features(arm).to_vec();
-        self.observe_features(&features, reward, costs)
+        let arms = std::mem::take(&mut self.arms);
+        let d = self.dimension();
+        self.observe_features(&arms[arm * d..(arm + 1) * d], reward, costs);
+        self.arms = arms;
+        false
     }
 
     /// Replaces the actions to choose among: feature vectors one after another. The safe action comes
@@ -529,24 +521,6 @@ impl Evidence {
         self.actions.update(&self.regression, &terms);
     }
 
-    /// Takes a checked outcome of an action on offer; whether it is the safe one is returned.
-    fn observe_column(&mut self, action: usize, reward: f64, costs: &[f64]) -> bool {
-        let is_safe = action == self.actions.safe;
-        let mut x = std::mem::take(&mut self.x);
-        let mut y = std::mem::take(&mut self.y);
-        let known = if is_safe {
-            x.copy_from_slice(&self.safe_turned);
-            false
-        } else {
-            self.space.turn(self.actions.features(action), &mut x);
-            self.tables == Tables::Followed && self.actions.whitened(action, &mut y)
-        };
-        self.learn(&x, known.then_some(&y[..]), reward, costs);
-        self.x = x;
-        self.y = y;
-        is_safe
-    }
-
     /// Takes a checked outcome by its features; whether it is the safe action's is returned.
     pub fn observe_features(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> bool {
         let is_safe = features == self.safe_action;
@@ -561,12 +535,12 @@ impl Evidence {
                 x.iter_mut().for_each(|v| *v *= scale);
             }
         }
-        self.learn(&x, None, reward, costs);
+        self.learn(&x, reward, costs);
         self.x = x;
         is_safe
     }
 
-    fn learn(&mut self, x: &[f64], y: Option<&[f64]>, reward: f64, costs: &[f64]) {
+    fn learn(&mut self, x: &[f64], reward: f64, costs: &[f64]) {
         self.choose_ridge(dense::dot(x, x).sqrt());
         self.outcomes += 1;
         let share = if self.space.across < self.space.dimension {
@@ -582,7 +556,7 @@ impl Evidence {
             self.regression.add_target(i, observed.abs() + known.abs());
         }
         let update = self.actions.next_update();
-        let follow = self.regression.observe(x, y, &self.targets, update);
+        let follow = self.regression.observe(x, None, &self.targets, update);
         if self.tables == Tables::Followed {
             let most = (self.space.dimension / 4).clamp(1, 8);
             self.actions.follow(follow, most);
@@ -609,7 +583,8 @@ impl Evidence {
 
     /// Takes up a saved state.
     pub fn restore(&mut self, state: EvidenceState) -> Result<(), Error> {
-        if !self.regression.restore(state.regression) {
+        // Counts beyond any life would make the next one overflow.
+        if state.outcomes >= u64::MAX / 2 || !self.regression.restore(state.regression) {
             return Err(broken("`regression` does not match the problem's features"));
         }
         self.outcomes = state.outcomes;

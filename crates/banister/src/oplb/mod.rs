@@ -234,7 +234,7 @@ impl Learner for FeatureLearner {
 
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         let Outcome { reward, costs, .. } = *outcome;
-        let is_safe = self.evidence.observe(&shell.arms, outcome);
+        let is_safe = self.evidence.observe(outcome);
         self.learn_linked(reward, costs);
         self.learn_safe(is_safe, reward, costs);
         shell.stale |= !self.still_serves();

@@ -53,14 +53,15 @@ impl ContextArms {
     /// Features of an arm in a context.
     pub fn features(&self, arm: usize, context: &[f64]) -> Vec<f64> {
         let mut x = Vec::new();
-        self.write_features(arm, context, &mut x);
+        self.extend_features(arm, context, &mut x);
         x
     }
 
-    /// Writes the features of an arm in a context.
-    pub(crate) fn write_features(&self, arm: usize, context: &[f64], x: &mut Vec<f64>) {
-        x.clear();
-        x.resize(self.dimension(), 0.0);
+    /// Appends the features of an arm in a context.
+    pub(crate) fn extend_features(&self, arm: usize, context: &[f64], rows: &mut Vec<f64>) {
+        let start = rows.len();
+        rows.resize(start + self.dimension(), 0.0);
+        let x = &mut rows[start..];
         if arm == self.safe {
             x[0] = 1.0;
         } else {

@@ -353,7 +353,7 @@ fn a_restored_agent_continues() {
         Segmented::restore(&broken),
         Err(Error::Snapshot { .. })
     ));
-    let other = saved.replacen("banister.segmented", "banister.opb", 1);
+    let other = saved.replacen("\"kind\":\"segmented\"", "\"kind\":\"opb\"", 1);
     assert!(Segmented::restore(&other).is_err());
 }
 

@@ -4,6 +4,7 @@
 // Every test file uses a part of this.
 #![allow(dead_code)]
 
+use crate::common::player::Inspect as _;
 use banister::interval::Mixture;
 use banister::solve::Status;
 use banister::{Guardrail, Problem, SignalConfig};
@@ -603,7 +604,7 @@ pub fn compare_for(
     let mut went = Went::default();
     for round in 0..rounds {
         let expected = reference.expected(&seen);
-        let decision = agent.decide();
+        let decision = agent.decide_arms();
         let mut policy = vec![0.0; seen.k];
         for &(arm, p) in &decision.policy {
             policy[arm] = p;
@@ -627,7 +628,7 @@ pub fn compare_for(
         let outcome = &case.table[round][arm];
         reference.learn(&seen, arm, &seen.standard(outcome));
         agent
-            .observe(arm, outcome[0], &outcome[1..])
+            .observe_arm(arm, outcome[0], &outcome[1..])
             .expect("in range");
         seen.push(arm, outcome);
     }

@@ -8,14 +8,41 @@ use banister::{
     Monitor, Origin, Outcome, Pending, Problem, Round,
 };
 
-pub type Oplb = Player<FeatureLearner>;
-pub type OplbPerArm = Player<ContextLearner>;
-pub type Segmented = Player<SegmentLearner>;
+pub type Oplb = Player<Guarded<FeatureLearner>>;
+pub type OplbPerArm = Player<Guarded<ContextLearner>>;
+pub type Segmented = Player<Guarded<SegmentLearner>>;
+
+/// An agent of any kind.
+pub trait AsAgent {
+    fn agent(&self) -> &dyn Agent;
+    fn agent_mut(&mut self) -> &mut dyn Agent;
+}
+
+impl<L: Learner> AsAgent for Guarded<L> {
+    fn agent(&self) -> &dyn Agent {
+        self
+    }
+
+    fn agent_mut(&mut self) -> &mut dyn Agent {
+        self
+    }
+}
+
+impl AsAgent for Box<dyn Agent> {
+    fn agent(&self) -> &dyn Agent {
+        &**self
+    }
+
+    fn agent_mut(&mut self) -> &mut dyn Agent {
+        &mut **self
+    }
+}
 
 /// An agent and the round that it is in.
 #[derive(Debug, Clone)]
-pub struct Player<L: Learner> {
-    pub agent: Guarded<L>,
+pub struct Player<A> {
+    pub agent: A,
+    problem: Problem,
     given: Given,
     segment: Option<String>,
 }
@@ -27,61 +54,71 @@ enum Given {
     Context(Vec<f64>),
 }
 
-impl<L: Learner> Deref for Player<L> {
-    type Target = Guarded<L>;
+impl<A> Deref for Player<A> {
+    type Target = A;
 
-    fn deref(&self) -> &Guarded<L> {
+    fn deref(&self) -> &A {
         &self.agent
     }
 }
 
-impl<L: Learner> DerefMut for Player<L> {
-    fn deref_mut(&mut self) -> &mut Guarded<L> {
+impl<A> DerefMut for Player<A> {
+    fn deref_mut(&mut self) -> &mut A {
         &mut self.agent
     }
 }
 
-impl<L: Learner> From<Guarded<L>> for Player<L> {
-    fn from(agent: Guarded<L>) -> Self {
+impl<L: Learner> Player<Guarded<L>> {
+    pub fn new(problem: &Problem, config: &L::Config) -> Result<Self, Error> {
+        Ok(Self::of(Guarded::new(problem, config)?, problem))
+    }
+
+    pub fn restore(json: &str) -> Result<Self, Error> {
+        let agent = Guarded::restore(json)?;
+        let problem = agent.problem().declared.clone();
+        Ok(Self::of(agent, &problem))
+    }
+}
+
+impl<A: AsAgent> Player<A> {
+    pub fn of(agent: A, problem: &Problem) -> Self {
         Self {
             agent,
+            problem: problem.clone(),
             given: Given::Arms,
             segment: None,
         }
     }
-}
-
-impl<L: Learner> Player<L> {
-    pub fn new(problem: &Problem, config: &L::Config) -> Result<Self, Error> {
-        Guarded::new(problem, config).map(Self::from)
-    }
-
-    pub fn restore(json: &str) -> Result<Self, Error> {
-        Guarded::restore(json).map(Self::from)
-    }
 
     /// Takes up features, or a context where the problem has one.
     pub fn offer(&mut self, numbers: &[f64]) -> Result<(), Error> {
-        let given = if self.problem().declared.context.is_some() {
+        let given = if self.problem.context.is_some() {
             Given::Context(numbers.to_vec())
         } else {
             Given::Features(numbers.to_vec())
         };
-        self.agent.decide(&round(&given, &self.segment))?;
+        let round = round(&given, &self.segment);
+        let agent = self.agent.agent_mut();
+        // Agents that sample must not draw twice.
+        if agent.estimate(&round, 0).is_none() {
+            agent.decide(&round)?;
+        }
         self.given = given;
         Ok(())
     }
 
     pub fn enter(&mut self, segment: &str) -> Result<(), Error> {
         let segment = Some(segment.to_string());
-        self.agent.decide(&round(&self.given, &segment))?;
+        self.agent
+            .agent_mut()
+            .decide(&round(&self.given, &segment))?;
         self.segment = segment;
         Ok(())
     }
 
     pub fn decide(&mut self) -> &Decision {
         let round = round(&self.given, &self.segment);
-        Agent::decide(&mut self.agent, &round).unwrap()
+        self.agent.agent_mut().decide(&round).unwrap()
     }
 
     pub fn decide_safe(&mut self, reason: Fallback) -> &Decision {
@@ -89,13 +126,13 @@ impl<L: Learner> Player<L> {
             only_safe: Some(reason),
             ..round(&self.given, &self.segment)
         };
-        Agent::decide(&mut self.agent, &round).unwrap()
+        self.agent.agent_mut().decide(&round).unwrap()
     }
 
     /// The policy in a segment, without entering it.
     pub fn policy_in(&mut self, segment: &str) -> &[(usize, f64)] {
         let round = Round::in_segment(segment);
-        &Agent::decide(&mut self.agent, &round).unwrap().policy
+        &self.agent.agent_mut().decide(&round).unwrap().policy
     }
 
     /// Takes an outcome of the round.
@@ -115,7 +152,7 @@ impl<L: Learner> Player<L> {
             _ => None,
         };
         let round = round(&self.given, &self.segment);
-        let last = self.agent.view().actions - 1;
+        let last = self.agent.agent().view().actions - 1;
         if matches!(round.choice, Choice::Offered(_)) && own.is_none() {
             return Err(Error::NoSuchArm { arm: action, last });
         }
@@ -127,12 +164,14 @@ impl<L: Learner> Player<L> {
             costs,
             origin,
         };
-        Agent::observe(&mut self.agent, &outcome)
+        self.agent.agent_mut().observe(&outcome)
     }
 
     /// Takes an outcome of an action by its features.
     pub fn observe_at(&mut self, x: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
-        Agent::observe(&mut self.agent, &Outcome::of_features(x, reward, costs))
+        self.agent
+            .agent_mut()
+            .observe(&Outcome::of_features(x, reward, costs))
     }
 
     /// Takes an outcome of an arm in a context.
@@ -147,7 +186,7 @@ impl<L: Learner> Player<L> {
             choice: Choice::Context(context),
             ..Outcome::of_arm(arm, reward, costs)
         };
-        Agent::observe(&mut self.agent, &outcome)
+        self.agent.agent_mut().observe(&outcome)
     }
 
     /// Announces an action drawn in the round.
@@ -158,7 +197,7 @@ impl<L: Learner> Player<L> {
             segment: self.segment.as_deref(),
             safe_probability,
         };
-        Agent::announce(&mut self.agent, &pending).unwrap();
+        self.agent.agent_mut().announce(&pending).unwrap();
     }
 
     /// Gives up a decision of the round.
@@ -169,22 +208,22 @@ impl<L: Learner> Player<L> {
             segment: self.segment.as_deref(),
             safe_probability,
         };
-        Agent::give_up(&mut self.agent, &pending).unwrap();
+        self.agent.agent_mut().give_up(&pending).unwrap();
     }
 
     /// Features of an action on offer.
     pub fn features(&self, action: usize) -> Option<&[f64]> {
-        let declared = &self.agent.problem().declared;
+        let declared = &self.problem;
         let safe = declared.features.get(declared.safe)?;
         match &self.given {
             Given::Features(x) => {
                 let (d, rows) = (safe.len(), x.len() / safe.len());
-                let is_safe = action == rows && self.agent.view().actions > rows;
+                let is_safe = action == rows && self.agent.agent().view().actions > rows;
                 let own = x.get(action * d..(action + 1) * d);
                 own.or(is_safe.then_some(safe))
             }
             _ => {
-                let arm = self.agent.view().arms.get(action)?;
+                let arm = self.agent.agent().view().arms.get(action)?;
                 let declared = declared.features.get(action);
                 declared.or(arm.features.as_ref()).map(Vec::as_slice)
             }
@@ -193,24 +232,26 @@ impl<L: Learner> Player<L> {
 
     /// Number of the safe action.
     pub fn safe(&self) -> usize {
-        self.agent.view().safe
+        self.agent.agent().view().safe
     }
 
     /// Number of actions.
     pub fn offered(&self) -> usize {
-        self.agent.view().actions
+        self.agent.agent().view().actions
     }
 
     pub fn estimates(&mut self) -> Vec<ArmEstimate> {
-        banister::estimates(&mut self.agent, &round(&self.given, &self.segment))
+        banister::estimates(self.agent.agent_mut(), &round(&self.given, &self.segment))
     }
 
     pub fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
-        Agent::add_arm(&mut self.agent, name, features, &ArmRanges::default())
+        self.agent
+            .agent_mut()
+            .add_arm(name, features, &ArmRanges::default())
     }
 
     pub fn save(&mut self) -> String {
-        Agent::save(&mut self.agent).unwrap()
+        self.agent.agent_mut().save().unwrap()
     }
 }
 
@@ -226,8 +267,16 @@ fn round<'a>(given: &'a Given, segment: &'a Option<String>) -> Round<'a> {
     }
 }
 
-/// What tests look at in any agent.
+/// What tests do with any agent on arms, and look at.
 pub trait Inspect: Agent {
+    fn decide_arms(&mut self) -> &Decision {
+        self.decide(&Round::default()).unwrap()
+    }
+
+    fn observe_arm(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+        self.observe(&Outcome::of_arm(arm, reward, costs))
+    }
+
     fn monitor(&self) -> &Monitor {
         self.view().monitor.expect("it is watched")
     }
