@@ -43,10 +43,11 @@ pub use config::{ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use custom::CustomExperiment;
 pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
-    ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRun, DirectionsConfig,
-    Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config, L2Config,
-    LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig, Order,
-    ParameterLaw, PerArm, PerRunInstance, Round, RunInstance, TableCell, TableConfig, World,
+    ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRound, CustomRun,
+    DirectionsConfig, Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances,
+    L1Config, L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig,
+    MisspecifiedConfig, Order, ParameterLaw, PerArm, PerRunInstance, RunInstance, TableCell,
+    TableConfig, World,
 };
 pub use experiment::Experiment;
 pub use results::Results;

@@ -30,7 +30,7 @@ pub const BANISTER: &str = "banister";
 pub struct Linear {
     /// Actions that change, the safe cost known.
     pub contextual: InstanceResult,
-    /// The same with the safe cost unknown.
+    /// Actions that change, the safe cost unknown.
     pub unknown: InstanceResult,
     /// One instance per margin.
     pub margins: Vec<InstanceResult>,
