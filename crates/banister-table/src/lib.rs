@@ -26,7 +26,7 @@ pub enum TableError {
     /// A value is not what its column holds.
     #[error("{0}")]
     Value(String),
-    /// It takes more memory, or has more rows, than allowed.
+    /// The table takes more memory, or has more rows, than allowed.
     #[error("{0}")]
     TooLarge(String),
 }

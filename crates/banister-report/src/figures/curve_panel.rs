@@ -50,7 +50,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Tells if there is nothing to draw: the place stays empty.
+    /// True if there is nothing to draw: the place stays empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.panel.series.is_empty() && self.panel.lines.is_empty()
     }

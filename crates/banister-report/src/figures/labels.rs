@@ -96,7 +96,7 @@ fn overlap(a: &Rect, b: &Rect) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 
-/// Tells if the straight line between two points passes through (Liang and Barsky's clipping).
+/// True if the straight line between two points passes through (Liang and Barsky's clipping).
 fn meets(frame: &Rect, from: (f64, f64), to: (f64, f64)) -> bool {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let sides = [

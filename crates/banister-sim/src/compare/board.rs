@@ -72,11 +72,11 @@ impl Interval95 {
 /// Verdict on an agent's promise on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromiseVerdict {
-    /// It was kept in all runs.
+    /// Kept in all runs.
     Yes,
-    /// The runs do not tell.
+    /// Not decided by the runs.
     Undecided,
-    /// It was broken.
+    /// Broken.
     No,
 }
 

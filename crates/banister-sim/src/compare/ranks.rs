@@ -45,11 +45,11 @@ pub struct Ranked {
 /// Reason why an agent has no mean rank, with a number of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftUnranked {
-    /// It broke its promise on so many, or the runs do not tell.
+    /// Instances on which its promise was broken, or not shown to be kept.
     NotKept(u64),
-    /// It exceeded a cumulative budget by more than noise explains on so many.
+    /// Instances on which it exceeded a cumulative budget by more than noise explains.
     Exceeded(u64),
-    /// It played on so many only, or not on the same.
+    /// Instances that it played, where they are not those of the others.
     Played(u64),
 }
 

@@ -108,7 +108,7 @@ pub fn stored() -> Result<Vec<Stored>, Error> {
     Ok(all)
 }
 
-/// What identifies a published number within its suite.
+/// Key of a published number within its suite.
 fn key(number: &PublishedNumber) -> [String; 4] {
     [
         number.instance.clone(),

@@ -122,7 +122,7 @@ pub fn sort(
 }
 
 impl Linear {
-    /// Everything, for the tables.
+    /// All instances, for the tables.
     pub fn instances(&self) -> Vec<InstanceResult> {
         let first = [&self.contextual, &self.unknown];
         let all = first.into_iter().chain(&self.margins).chain(&self.arms);
