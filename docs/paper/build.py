@@ -52,7 +52,7 @@ def save(figure: plt.Figure, name: str) -> None:
 def steps() -> None:
     """Regret by threshold, from the seed paper's algorithm to the default."""
     data = rows(HERE / "results" / "steps.csv")
-    agents = ["the paper", "right constant", "least bonus", "KL intervals", "mixtures of bets", "index"]
+    agents = ["the paper", "least bonus", "KL intervals", "mixtures of bets", "index"]
     thresholds = ["1", "0.5", "0.3", "0.2"]
     figure, ax = axes(6.5, 3.4)
     for place, threshold in enumerate(thresholds):
@@ -60,8 +60,8 @@ def steps() -> None:
         for number, agent in enumerate(agents):
             row = here[agent]
             regret, low, high = (float(row[key]) for key in ("regret", "regret_low", "regret_high"))
-            x = place + (number - 2.5) * 0.13
-            ax.bar(x, regret, 0.12, color=COLOURS[number], label=agent if place == 0 else None)
+            x = place + (number - 2) * 0.15
+            ax.bar(x, regret, 0.14, color=COLOURS[number], label=agent if place == 0 else None)
             ax.plot([x, x], [max(low, 1), high], color=INK, linewidth=0.8)
         limit = float(here["index"]["limit"])
         if limit > LEAST:

@@ -29,16 +29,13 @@ class Opb(Agent):
         delta: δ: probability with which any policy ever violates a guardrail.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
             watched.
-        horizon: T, needed by `hoeffding`, `paper` and `published` intervals and by the T_0
-            rule.
+        horizon: T, needed by `paper` and `published` intervals and by the T_0 rule.
         intersect: Intersects intervals over time; by default anytime ones only.
         intervals: Kind of confidence intervals; by default `mixture`, or `subgaussian` for sub-
             Gaussian signals.
-            "hoeffding": Hoeffding's inequality with a union over a known horizon.
             "mixture": Mixture of bets, anytime; the default for bounded signals.
             "kl": Binary Kullback-Leibler, anytime.
             "subgaussian": Normal mixture, anytime; the default for sub-Gaussian signals.
-            "bernstein": Predictable plug-in empirical Bernstein, anytime.
             "paper": As the paper's text specifies.
             "published": As in the code that made the paper's figures.
         label: Name in results; made from the other keys by default.
@@ -46,7 +43,6 @@ class Opb(Agent):
             computed again, by default 0.005 (after each of the first 200 outcomes of an arm); 0
             computes after every outcome, as intervals with a horizon always do.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.
-        omega: ω of `sampled`: scale of the draws, in half-widths of the intervals.
         on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
             the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
@@ -55,16 +51,12 @@ class Opb(Agent):
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
-            "margin": κ = 1, for rewards in a known range.
-            "value": κ = (R̄ − U_0)₊; one more LP a round.
             "least": The smallest κ that the lemma allows.
             "index": The smallest κ for indices that grow with the number of outcomes: safe as
                 ever, and its regret is small in expectation.
-            "sampled": The smallest κ for a draw of what the means may be: safe as ever, its
-                regret is not proven.
             "published": As in the code that made the paper's figures.
-        optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least`,
-            `value` and `margin` may fail; bounds that only serve optimism share it.
+        optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least` may
+            fail; bounds that only serve optimism share it.
         rho: ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
         run_length: Outcomes between two false alarms of a breach, on average at least.
         unknown_safe_cost: Treatment of guardrails whose safe cost is unknown.
@@ -98,13 +90,12 @@ class Opb(Agent):
         floor: Float | None = None,
         horizon: Int | None = None,
         intersect: bool | None = None,
-        intervals: Literal["hoeffding", "mixture", "kl", "subgaussian", "bernstein", "paper", "published"] | None = None,
+        intervals: Literal["mixture", "kl", "subgaussian", "paper", "published"] | None = None,
         label: str | None = None,
         lazy: Float | None = None,
         log_term: Float | None = None,
-        omega: Float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
-        optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] = "index",
+        optimism: Literal["paper", "least", "index", "published"] = "index",
         optimism_delta: Float = 0.1,
         rho: Float = 1.0,
         run_length: Float | None = None,
@@ -155,7 +146,6 @@ class Oplb(Agent):
                 context too, and guardrails are certified in each.
         norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
             need it).
-        omega: ω of `sampled`: scale of the draws, in half-widths of the intervals.
         on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
             the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
@@ -165,13 +155,9 @@ class Oplb(Agent):
         optimism: Choice of optimism about the reward, by default `least`; `exact` has the
             paper's own.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
-            "margin": κ = 1, for rewards in a known range.
-            "value": κ = (R̄ − U_0)₊; one more LP a round.
             "least": The smallest κ that the lemma allows.
             "index": The smallest κ for indices that grow with the number of outcomes: safe as
                 ever, and its regret is small in expectation.
-            "sampled": The smallest κ for a draw of what the means may be: safe as ever, its
-                regret is not proven.
             "published": As in the code that made the paper's figures.
         optimism_delta: Probability with which the reward's bounds may ever fail, on which only
             the regret rests.
@@ -234,9 +220,8 @@ class Oplb(Agent):
         max_work: Int = 200000000,
         model: Literal["shared", "per_arm"] | None = None,
         norm: Float | None = None,
-        omega: Float | None = None,
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
-        optimism: Literal["paper", "margin", "value", "least", "index", "sampled", "published"] | None = None,
+        optimism: Literal["paper", "least", "index", "published"] | None = None,
         optimism_delta: Float = 0.1,
         parameter_norm: Float | None = None,
         radius: Literal["multiscale", "logdet", "paper"] | None = None,

@@ -157,7 +157,7 @@ print(late)
 
 # %%
 agent = banister.Opb(
-    VARIANTS, safe="control", guardrails=GUARDRAILS, reward=REVENUE, intervals="bernstein", seed=11
+    VARIANTS, safe="control", guardrails=GUARDRAILS, reward=REVENUE, seed=11
 )
 learnt = agent.warm_start(early)
 mixed = agent.decide().policy
@@ -284,7 +284,7 @@ plt.show()
 
 # %%
 fresh = banister.Opb(
-    VARIANTS, safe="control", guardrails=GUARDRAILS, reward=REVENUE, intervals="bernstein", seed=11
+    VARIANTS, safe="control", guardrails=GUARDRAILS, reward=REVENUE, seed=11
 )
 # Agents learn while they are replayed, so the one that goes live later sends a copy.
 replays = {

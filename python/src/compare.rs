@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use banister::Error;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    self, Agents, Entry, Fields, Journal, JournalError, Published, SUITES, Suite, expand,
+    self, Agents, Entry, Fields, Journal, JournalError, PublishedNumber, SUITES, Suite, expand,
 };
 use banister_sim::{AgentSource, ExperimentConfig, Options};
 use pyo3::exceptions::PyOSError;
@@ -41,7 +41,7 @@ struct Settings {
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Comparison {
     comparison: compare::Comparison,
-    published: Vec<Published>,
+    published: Vec<PublishedNumber>,
     failures: Failures,
     is_foreign: bool,
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use banister_report::tables::{self, Column, DataTable, count, text};
-use banister_sim::compare::{Comparison, Interval95, Published, Verdict, leaderboard, verdicts};
+use banister_sim::compare::{
+    Comparison, Interval95, PublishedNumber, Verdict, leaderboard, verdicts,
+};
 use banister_sim::{Gathered, Trace};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -121,7 +123,7 @@ impl Compared {
 impl Compared {
     pub(crate) fn new(
         comparison: &Comparison,
-        published: &[Published],
+        published: &[PublishedNumber],
         gathered: Vec<Gathered<'_>>,
     ) -> Self {
         let results = banister_sim::Results {
@@ -181,10 +183,10 @@ fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
 }
 
 /// Published numbers beside ours, one row each.
-fn published_table(verdicts: &[(&Published, Verdict)]) -> DataTable {
+fn published_table(verdicts: &[(&PublishedNumber, Verdict)]) -> DataTable {
     let ours = |verdict: &Verdict| verdict.ours().map_or([f64::NAN; 3], ends);
     let word = |verdict: &Verdict| verdict.words();
-    let words = |name: &str, of: &dyn Fn(&Published) -> String| {
+    let words = |name: &str, of: &dyn Fn(&PublishedNumber) -> String| {
         text(name, verdicts.iter().map(|(published, _)| of(published)))
     };
     let end = |name: &str, end: usize| numbers(name, verdicts.iter().map(|row| ours(&row.1)[end]));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use banister::{Agent, Decision as Core, Error, Problem};
-use banister_sim::{CustomAgent, CustomEnvironment, CustomRun, Round};
+use banister_sim::{CustomAgent, CustomEnvironment, CustomRound, CustomRun};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -107,7 +107,7 @@ struct EnvironmentRun {
 }
 
 impl EnvironmentRun {
-    fn begin_in(&self, py: Python<'_>, round: &mut Round) -> PyResult<()> {
+    fn begin_in(&self, py: Python<'_>, round: &mut CustomRound) -> PyResult<()> {
         let object = self.object.bind(py);
         let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
         if !actions.is_none() {
@@ -152,7 +152,7 @@ impl EnvironmentRun {
 }
 
 impl CustomRun for EnvironmentRun {
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         Python::attach(|py| {
             self.begin_in(py, round)
                 .map_err(|error| self.failures.keep(py, error))

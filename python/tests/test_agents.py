@@ -482,8 +482,8 @@ def test_arms_come_and_go() -> None:
     assert agent.arms == ["a", "b", "c", "d", "e"]
     table = agent.estimates()
     assert table["offered"].tolist() == [True, False, True, True, True]
-    # An older keyword is accepted and ignored: arms come without limit.
-    many = arms_agent(max_arms=5)
+    # Arms come without limit.
+    many = arms_agent()
     assert [many.add_arm(f"more {i}") for i in range(20)] == list(range(4, 24))
     paper = arms_agent(intervals="paper", horizon=100)
     with pytest.raises(ValueError, match="paper"):

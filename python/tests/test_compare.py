@@ -27,7 +27,7 @@ GRID = """
     run = { horizon = 400, runs = 3, seed = 11, checkpoints = 10 }
     environment = { kind = "bernoulli", rewards = [0.2, 0.5, 0.9], costs = [[0.1, 0.3, 0.9]] }
     guardrail = [{ name = "spend", at_most = [0.3, 0.5], safe_cost = 0.1 }]
-    agent = [{ kind = "opb", delta = [0.1, 0.01] }, { kind = "opb", label = "wide", intervals = "hoeffding" }]
+    agent = [{ kind = "opb", delta = [0.1, 0.01] }, { kind = "opb", label = "wide", intervals = "paper" }]
 """
 
 
@@ -138,7 +138,7 @@ def test_lists_of_values_make_a_grid(tmp_path: Path) -> None:
     # Agents that are asked for are swept in the same words.
     agents = [
         {"kind": "opb", "delta": [0.1, 0.01]},
-        {"kind": "opb", "label": "wide", "intervals": "hoeffding"},
+        {"kind": "opb", "label": "wide", "intervals": "paper"},
     ]
     asked = compare(path, agents)
     assert asked.table("traces").to_csv() == compare(path).table("traces").to_csv()

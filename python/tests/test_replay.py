@@ -200,7 +200,7 @@ def test_a_refused_warm_start_teaches_nothing(data: dict[str, Any]) -> None:
         agent.warm_start(make(broken(data, "spend", 3.0)))
     assert agent.outcomes == 0
     # This one is refused half-way.
-    short = guarded(intervals="hoeffding", horizon=100)
+    short = guarded(intervals="paper", horizon=100)
     before = short.to_json()
     with pytest.raises(ValueError, match="the horizon of 100 outcomes is used up"):
         short.warm_start(make(data))

@@ -27,7 +27,7 @@ ARMS = """
         { name = "spend", at_most = 0.5, safe_cost = 0.1 },
         { name = "happiness", at_least = 0.5, relative = true },
     ]
-    agent = [{ kind = "opb" }, { kind = "opb", label = "other", intervals = "hoeffding" }, { kind = "oplb" }]
+    agent = [{ kind = "opb" }, { kind = "opb", label = "other", intervals = "paper" }, { kind = "oplb" }]
 """
 LINEAR = """
     name = "linear"

@@ -19,7 +19,7 @@ DECLARED = {"kind": "bernoulli", "rewards": [0.2, 0.5, 0.9], "costs": [[0.1, 0.3
 def sweep(**more: Any) -> banister.SweepResult:
     settings: dict[str, Any] = {
         "environment": DECLARED,
-        "agents": {"ours": "opb", "hoeffding": {"kind": "opb", "intervals": "hoeffding"}},
+        "agents": {"ours": "opb", "kl": {"kind": "opb", "intervals": "kl"}},
         "guardrails": [SPEND],
         "grid": {"guardrails.spend.at_most": [0.3, 0.5], "agents[0].delta": [0.01, 0.1, 0.3]},
         "horizon": 300,
@@ -60,7 +60,7 @@ def test_results_do_not_depend_on_where_they_come_from(
 def test_a_point_is_a_simulation() -> None:
     result = sweep(executor="threads").to_pandas("runs")
     here = result[(result["guardrails.spend.at_most"] == 0.3) & (result["agents[0].delta"] == 0.1)]
-    agents = {"ours": {"kind": "opb", "delta": 0.1}, "hoeffding": {"kind": "opb", "intervals": "hoeffding"}}
+    agents = {"ours": {"kind": "opb", "delta": 0.1}, "kl": {"kind": "opb", "intervals": "kl"}}
     spend = banister.Guardrail("spend", at_most=0.3, safe_cost=0.1)
     alone = banister.simulate(DECLARED, agents, 300, 5, guardrails=[spend], progress=False)
     assert here["regret"].tolist() == alone.runs["regret"].tolist()

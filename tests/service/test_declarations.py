@@ -52,13 +52,12 @@ class Maker:
             made["delta"] = self.chance.choice([1e-9, 0.01, 0.5, 0.999])
         if made["kind"] == "opb":
             options = {
-                "intervals": ["mixture", "kl", "bernstein", "hoeffding", "paper"],
+                "intervals": ["mixture", "kl", "subgaussian", "paper"],
                 "horizon": [1, 5, 1000],
-                "optimism": ["paper", "margin", "value", "least", "index", "sampled"],
+                "optimism": ["paper", "least", "index"],
                 "intersect": [True, False],
                 "rho": [1e-6, 1, 1e6],
                 "unknown_safe_cost": ["interval", "paper"],
-                "max_arms": [1, 6, 100],
             }
         else:
             options = {

@@ -9,9 +9,9 @@ use banister_sim::compare::JournalError;
 pub enum Failure {
     /// The input is wrong; the message names field, value and what is allowed.
     Input(miette::Report),
-    /// Something else went wrong, such as a full disk.
+    /// Another failure, such as a full disk.
     Other(String),
-    /// Whoever reads our output stopped reading; nothing to say.
+    /// The reader closed the pipe; nothing is printed.
     Closed,
 }
 

@@ -28,7 +28,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args = match args::Args::try_parse_from(args) {
         Ok(args) => args,
         Err(message) => {
-            // Help and version too come as errors. It may be that nobody reads them any more.
+            // clap reports help and version as errors too. The reader may have closed the pipe.
             let _ = message.print();
             return u8::try_from(message.exit_code()).unwrap_or(1);
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use banister::Guarantee;
 use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
-use banister_report::{Cell, Table, Tone};
+use banister_report::{Cell, ReportTable, Tone};
 use banister_sim::Results;
 use banister_sim::results::AgentResult;
 use comfy_table::{CellAlignment, presets};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 
-/// Prints a line; it may be that nobody reads it any more.
+/// Prints a line; a closed pipe is an error, where `println!` would panic.
 pub fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
     writeln!(std::io::stdout().lock(), "{line}")?;
     Ok(())
@@ -21,7 +21,7 @@ pub fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
 
 /// Regrets beside those of the first instance, in which the safe cost is known: of the same agent, or
 /// of the first one where there is no such agent.
-pub fn against_known(results: &Results) -> Table {
+pub fn against_known(results: &Results) -> ReportTable {
     let known = |name: &str| {
         let agents = &results.instances.first()?.agents;
         let agent = agents.iter().find(|agent| agent.name == name);
@@ -45,7 +45,7 @@ pub fn against_known(results: &Results) -> Table {
             ]);
         }
     }
-    Table {
+    ReportTable {
         title: String::new(),
         header: [
             "",
@@ -64,7 +64,7 @@ pub fn against_known(results: &Results) -> Table {
 }
 
 /// Prints a table of the report.
-pub fn print(table: &Table) -> Result<(), Failure> {
+pub fn print(table: &ReportTable) -> Result<(), Failure> {
     let mut out = comfy_table::Table::new();
     out.load_preset(presets::NOTHING);
     out.set_header(table.header.iter().map(|h| {
@@ -167,7 +167,7 @@ pub const LIMIT: &str = "The limit of certified play is what a policy would lose
     bound by it.";
 
 /// One row per instance and agent.
-pub fn summary(results: &Results) -> Table {
+pub fn summary(results: &Results) -> ReportTable {
     let header = [
         "instance",
         "agent",
@@ -213,7 +213,7 @@ pub fn summary(results: &Results) -> Table {
             ]);
         }
     }
-    Table {
+    ReportTable {
         title: String::new(),
         header: header.map(String::from).to_vec(),
         rows,
@@ -221,7 +221,7 @@ pub fn summary(results: &Results) -> Table {
 }
 
 /// One row per instance, guardrail and agent: threshold, costs and shadow price.
-pub fn guardrails(results: &Results) -> Table {
+pub fn guardrails(results: &Results) -> ReportTable {
     let last = |values: &[f64]| values.last().copied().unwrap_or(f64::NAN);
     let mut rows = Vec::new();
     for instance in &results.instances {
@@ -246,7 +246,7 @@ pub fn guardrails(results: &Results) -> Table {
             }
         }
     }
-    Table {
+    ReportTable {
         title: String::new(),
         header: [
             "instance",
@@ -263,7 +263,7 @@ pub fn guardrails(results: &Results) -> Table {
 }
 
 /// Alarms, where means change or some were raised.
-pub fn alarms(results: &Results) -> Option<Table> {
+pub fn alarms(results: &Results) -> Option<ReportTable> {
     let mut rows = Vec::new();
     for instance in &results.instances {
         for agent in &instance.agents {
@@ -289,7 +289,7 @@ pub fn alarms(results: &Results) -> Option<Table> {
             ]);
         }
     }
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| ReportTable {
         title: String::new(),
         header: [
             "instance",

@@ -72,7 +72,8 @@ pub(crate) fn bootstrap(
     match ends {
         (Some(&lower), Some(&upper)) => Ok((lower, upper)),
         _ => {
-            let allowed = "no resample has a weight above 0: the log says nothing of this policy";
+            let allowed =
+                "no resample has a weight above 0: the log has no information on this policy";
             Err(Error::invalid("policy", "hardly ever played", allowed))
         }
     }
@@ -85,7 +86,7 @@ pub(crate) struct MixtureEnds {
     pub highest: f64,
     /// Bets on terms whose mean is at most (value − lowest)/(highest − lowest).
     pub below: Bets,
-    /// The same for (highest − value)/(highest − lowest).
+    /// Bets on terms whose mean is at most (highest − value)/(highest − lowest).
     pub above: Bets,
     /// For bounded weights: terms in standard units with the values that 0 and 1 stand for.
     pub bounded: Vec<(Mixture, [f64; 2])>,
@@ -137,7 +138,7 @@ impl MixtureEnds {
     }
 }
 
-/// An interval, and what it would be with more rounds.
+/// Interval that can be projected to more rounds.
 #[derive(Debug, Clone)]
 pub(crate) enum Ends {
     /// No information: the whole line.

@@ -41,7 +41,7 @@ pub struct Log<'a> {
     pub segments: Vec<&'a str>,
     /// Lowest and highest possible reward; needed by finite-sample intervals.
     pub reward_range: Option<[f64; 2]>,
-    /// The same per guardrail; empty: none declared.
+    /// Lowest and highest possible cost per guardrail; empty: none declared.
     pub cost_ranges: Vec<Option<[f64; 2]>>,
     /// Values that larger ones count as, of the reward, then one per guardrail; empty: none.
     pub caps: Vec<Option<f64>>,

@@ -61,7 +61,7 @@ pub struct Replay {
     pub outside: f64,
     /// Mean reward of the accepted rounds; absent with fewer than two.
     pub reward: Option<Mean>,
-    /// The same per guardrail; empty with fewer than two accepted rounds.
+    /// Mean cost per guardrail of the accepted rounds; empty with fewer than two.
     pub costs: Vec<Mean>,
     /// Running means over the accepted rounds.
     pub curve: ReplayCurve,

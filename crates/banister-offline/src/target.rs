@@ -12,7 +12,7 @@ const SUM_TOLERANCE: f64 = 1e-6;
 /// The policy π to be judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target<'a> {
-    /// The same arm in every round.
+    /// One arm for all rounds.
     Arm(usize),
     /// One distribution over the K arms, the same in every round.
     Fixed(&'a [f64]),

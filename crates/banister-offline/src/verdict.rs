@@ -111,7 +111,7 @@ pub fn verdicts(
         };
         let found = combination.estimate(i + 1)?;
         let parts: Vec<&Part> = std::iter::once(&policy).chain(&reference).collect();
-        let evidence = Evidence {
+        let evidence = Judge {
             log,
             parts: &parts,
             found: &found,
@@ -133,8 +133,8 @@ pub fn verdicts(
     Ok(verdicts)
 }
 
-/// Everything that a verdict rests on.
-struct Evidence<'a> {
+/// Inputs of a verdict on one guardrail.
+struct Judge<'a> {
     log: &'a CheckedLog<'a>,
     parts: &'a [&'a Part<'a>],
     found: &'a Found,
@@ -143,7 +143,7 @@ struct Evidence<'a> {
     options: &'a Options,
 }
 
-impl Evidence<'_> {
+impl Judge<'_> {
     fn judge(&self) -> (Verdict, String, Option<u64>) {
         let undecided = |reason| (Verdict::Undecided, reason, None);
         if let Some(reason) = self.no_evidence() {
@@ -208,7 +208,7 @@ impl Evidence<'_> {
     /// Reason for which the interval decides nothing, however narrow.
     fn no_evidence(&self) -> Option<String> {
         if self.options.estimator == Estimator::Dm {
-            return Some("the direct method does not know its own error".into());
+            return Some("the direct method has no estimate of its own bias".into());
         }
         for weights in self.parts.iter().map(|part| &part.weights) {
             if weights.are_too_large() {

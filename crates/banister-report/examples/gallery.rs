@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use banister_report::{
     Cell, Document, Dot, DotPanel, DotPlot, Drawing, Figure, FigureRef, HeatMap, HeatPanel,
-    LineKind, Panel, ReferenceLine, ReportError, Row, Section, Series, Table, Tone, write_results,
+    LineKind, Panel, ReferenceLine, ReportError, ReportTable, Row, Section, Series, Tone,
+    write_results,
 };
 use banister_sim::banister::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
@@ -142,7 +143,7 @@ fn results() -> Results {
     }
 }
 
-fn summary(results: &Results) -> Table {
+fn summary(results: &Results) -> ReportTable {
     let header = [
         "instance",
         "agent",
@@ -173,7 +174,7 @@ fn summary(results: &Results) -> Table {
             ]);
         }
     }
-    Table {
+    ReportTable {
         title: "After a million rounds".into(),
         header: header.map(String::from).to_vec(),
         rows,
@@ -366,7 +367,7 @@ fn crowd() -> Figure {
 }
 
 /// The agents in order of regret; click a heading to sort by another column.
-fn leaderboard() -> Table {
+fn leaderboard() -> ReportTable {
     let row = |entry: &(&str, usize, f64, f64)| {
         let violating = format!("{:.3}%", 100.0 * entry.2);
         let tone = if entry.2 > 0.0 { Tone::Bad } else { Tone::Good };
@@ -377,7 +378,7 @@ fn leaderboard() -> Table {
             Cell::number(violating).toned(tone).sorted_by(entry.2),
         ]
     };
-    Table {
+    ReportTable {
         title: "τ = 0.5, Bernoulli".into(),
         header: ["agent", "guarantee", "mean regret", "violating rounds"]
             .map(String::from)

@@ -12,7 +12,7 @@ pub enum ReportError {
 
     /// A figure could not be turned into pixels. Use its SVG, or draw fewer rows and panels.
     #[error("cannot draw the figure as PNG: {0}")]
-    Picture(String),
+    Png(String),
 
     /// The data of a chart could not be put into the page. This points to a defect in banister;
     /// please report it.

@@ -12,5 +12,5 @@ pub use figures::{
     Dot, DotPanel, DotPlot, Drawing, Figure, HeatMap, HeatPanel, LineKind, Panel, RankDiagram,
     ReferenceLine, Row, Series, palette, png, svg,
 };
-pub use html::{Cell, Document, FigureRef, Section, Table, Tone};
+pub use html::{Cell, Document, FigureRef, ReportTable, Section, Tone};
 pub use write::{write_atomically, write_results};

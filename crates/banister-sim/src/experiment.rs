@@ -435,7 +435,7 @@ fn check_assumptions(
     Ok(())
 }
 
-/// Refuses agents that do not know parameters by arm, and what cannot be judged there.
+/// Refuses agents without parameters by arm, a floor, which is not evaluated here, and an S that is too small.
 fn check_per_arm(agent: &AgentConfig, arms: &PerArm) -> Result<(), Error> {
     if agent.model() != Model::PerArm {
         let allowed = "every arm has parameters of its own here, the safe one too: use `oplb` with \
@@ -443,7 +443,8 @@ fn check_per_arm(agent: &AgentConfig, arms: &PerArm) -> Result<(), Error> {
         return Err(Error::invalid("kind", agent.kind(), allowed));
     }
     if agent.floor() > 0.0 {
-        let allowed = "policies are judged without a floor here: leave it out";
+        let allowed =
+            "an environment with parameters by arm evaluates policies without a floor: omit it";
         return Err(Error::invalid("floor", agent.floor(), allowed));
     }
     let AgentConfig::Oplb(config) = agent else {

@@ -144,7 +144,7 @@ pub struct Measured {
     pub reward: f64,
     /// Per guardrail: mean signal.
     pub costs: Vec<f64>,
-    /// Per guardrail and length ([`WINDOWS`]): share of the consecutive windows of so many rounds whose mean
+    /// Per guardrail and length ([`WINDOWS`]): share of the consecutive windows of that length whose mean
     /// signal is beyond the threshold; NaN without a whole window.
     pub beyond: Vec<[f64; 2]>,
     /// Expected earnings of the policies beyond the safe action, as a share of those of the best policy; NaN where

@@ -4,9 +4,9 @@
 //! apart. Results of simulations and logs of the service are such tables.
 //!
 //! Reading order: `table.rs` (columns and both writers), `read.rs` (user-supplied tables) with
-//! `bomb.rs` (Parquet files that claim too much). The crate uses nothing else of ours.
+//! `parquet_limits.rs` (checks before a Parquet file is decoded). The crate uses nothing else of ours.
 
-mod bomb;
+mod parquet_limits;
 mod read;
 mod table;
 
@@ -26,7 +26,7 @@ pub enum TableError {
     /// A value is not what its column holds.
     #[error("{0}")]
     Value(String),
-    /// It takes more memory, or has more rows, than allowed.
+    /// The table takes more memory, or has more rows, than allowed.
     #[error("{0}")]
     TooLarge(String),
 }

@@ -6,7 +6,7 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 
 use crate::TableError;
-use crate::bomb::{MOST_COLUMNS, check_footer, check_pages};
+use crate::parquet_limits::{MOST_COLUMNS, check_footer, check_pages};
 
 /// Cells of a Parquet file that are decoded at once.
 const BATCH: usize = 1 << 16;
@@ -168,7 +168,7 @@ fn text(name: &str, field: &Field) -> Result<String, TableError> {
         Field::Double(x) => x.to_string(),
         Field::Str(s) => s.clone(),
         Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into_owned(),
-        // Times and the like: nobody reads them here.
+        // Times and other types that no caller uses.
         Field::Date(_)
         | Field::TimeMillis(_)
         | Field::TimeMicros(_)

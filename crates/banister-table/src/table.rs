@@ -159,12 +159,12 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// Bytes of the file that are written and were not taken yet: a long file need not be held as a whole.
-    pub fn take(&mut self) -> Vec<u8> {
+    /// Removes and returns the bytes written since the last call, so that a long file is never held as a whole.
+    pub fn drain(&mut self) -> Vec<u8> {
         std::mem::take(self.writer.inner_mut())
     }
 
-    /// Completes the file and returns its bytes, those taken before aside.
+    /// Completes the file and returns the bytes that were not drained before.
     ///
     /// # Errors
     /// As [`ParquetFile::new`].

@@ -2,7 +2,7 @@
 
 use banister::theory::{LinearSetting, Setting};
 use banister_report::figures::axes::significant;
-use banister_report::{Cell, Table};
+use banister_report::{Cell, ReportTable};
 use serde_json::json;
 
 use crate::args::Bound;
@@ -86,7 +86,7 @@ fn t_zero_rows(horizon: u64, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
 }
 
 fn print(title: String, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
-    terminal::print(&Table {
+    terminal::print(&ReportTable {
         title,
         header: ["", "value", ""].map(String::from).to_vec(),
         rows,

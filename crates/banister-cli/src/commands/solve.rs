@@ -14,7 +14,7 @@ use crate::input::explain_unknown;
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-enum Round {
+enum SolveInput {
     Lp {
         reward: Vec<f64>,
         costs: Vec<Vec<f64>>,
@@ -58,7 +58,7 @@ pub fn solve(args: &Solve) -> Result<(), Failure> {
 }
 
 fn answer(text: &str, args: &Solve) -> Result<String, String> {
-    let round: Round = serde_json::from_str(text).map_err(|error| {
+    let round: SolveInput = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         match explain_unknown(&message) {
             (_, Some(help)) => format!("{message}; {help}"),
@@ -67,7 +67,7 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
     })?;
     let started = Instant::now();
     let answer = match round {
-        Round::Lp {
+        SolveInput::Lp {
             reward,
             costs,
             thresholds,
@@ -76,11 +76,11 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
                 .map_err(|error| error.to_string())?;
             from_lp(solution)
         }
-        Round::Segments(problem) => {
+        SolveInput::Segments(problem) => {
             let solution = problem.solve().map_err(|error| error.to_string())?;
             return Ok(segments_to_json(&solution, micros(started)).to_string());
         }
-        Round::Oplb(round) => {
+        SolveInput::Oplb(round) => {
             let limit = args.max_micros.map(Duration::from_micros);
             let mut late = || limit.is_some_and(|limit| started.elapsed() > limit);
             round

@@ -225,7 +225,7 @@ pub(crate) fn draw_bottom<'a>(
     }
 }
 
-/// Tells if numbers differ too much in size for a linear scale.
+/// True if numbers differ too much in size for a linear scale.
 pub(crate) fn far_apart(values: &[f64]) -> bool {
     let sizes = sizes(values);
     let ends = sizes.first().zip(sizes.last());
@@ -250,7 +250,7 @@ fn decimal(digit: i32, exponent: i32) -> f64 {
     format!("{digit}e{exponent}").parse().unwrap_or(f64::NAN)
 }
 
-/// Tells if a value has a place on some axis. Values near the largest float have none, since the
+/// True if a value has a place on some axis. Values near the largest float have none, since the
 /// length of their axis would be infinite.
 pub(crate) fn drawable(value: f64, log: bool) -> bool {
     value.abs() < 1e300 && (!log || value > 0.0)

@@ -6,16 +6,16 @@ use super::text::{self, Anchor, TextStyle};
 
 /// A rectangle in pixels; `top` is the smaller height.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct Rect {
     pub left: f64,
     pub top: f64,
     pub right: f64,
     pub bottom: f64,
 }
 
-impl Frame {
-    pub(crate) fn new((left, top): (f64, f64), (width, height): (f64, f64)) -> Frame {
-        Frame {
+impl Rect {
+    pub(crate) fn new((left, top): (f64, f64), (width, height): (f64, f64)) -> Rect {
+        Rect {
             left,
             top,
             right: left + width,
@@ -186,7 +186,7 @@ impl Canvas {
         self.push(format_args!(r#"<polygon points="{points}" {rim}/>"#));
     }
 
-    pub(crate) fn rect(&mut self, frame: Frame, fill: &str) {
+    pub(crate) fn rect(&mut self, frame: Rect, fill: &str) {
         self.push(format_args!(
             r#"<rect x="{}" y="{}" width="{}" height="{}" fill="{fill}"/>"#,
             px(frame.left),

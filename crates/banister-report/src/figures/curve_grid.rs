@@ -1,6 +1,6 @@
 //! Curves drawn: panels in a grid with labelled rows.
 
-use super::canvas::{Canvas, Draw, Frame, Stroke};
+use super::canvas::{Canvas, Draw, Rect, Stroke};
 use super::curve_panel::{Prepared, least_height};
 use super::curves::Figure;
 use super::legend::{self, Entry, MARGIN};
@@ -94,7 +94,7 @@ fn render(figure: &Figure) -> String {
                 let title = style.fit(&panel.panel.title, plot.0);
                 canvas.text(left, y - 9.0, &title, style);
             }
-            let frame = Frame::new((left, y), plot);
+            let frame = Rect::new((left, y), plot);
             panel.draw(&mut canvas, frame, !same(below, column, panel));
         }
         labels.draw(&mut canvas, index, y + 0.5 * plot.1);

@@ -1,7 +1,7 @@
 //! One panel of curves: grid, axes, bands, curves, reference lines and their labels.
 
 use super::axes::{self, Axis, TICK_SIZE};
-use super::canvas::{Canvas, Frame, Stroke};
+use super::canvas::{Canvas, Rect, Stroke};
 use super::curves::{LineKind, Panel, Point};
 use super::labels::{self, Request};
 use super::palette::{self, FAINT, INK, QUIET};
@@ -50,7 +50,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Tells if there is nothing to draw: the place stays empty.
+    /// True if there is nothing to draw: the place stays empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.panel.series.is_empty() && self.panel.lines.is_empty()
     }
@@ -73,7 +73,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Draws the panel with its plot area in the frame.
-    pub(crate) fn draw(&self, canvas: &mut Canvas, plot: Frame, x_label: bool) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas, plot: Rect, x_label: bool) {
         let to_x = |v: f64| plot.left + self.x.place(v) * plot.width();
         let to_y = |v: f64| plot.bottom - self.y.place(v) * plot.height();
         self.draw_axes(canvas, plot, x_label, to_x, to_y);
@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
     fn draw_axes(
         &self,
         canvas: &mut Canvas,
-        plot: Frame,
+        plot: Rect,
         x_label: bool,
         to_x: impl Fn(f64) -> f64,
         to_y: impl Fn(f64) -> f64,
@@ -146,7 +146,7 @@ impl<'a> Prepared<'a> {
     fn draw_lines(
         &self,
         canvas: &mut Canvas,
-        plot: Frame,
+        plot: Rect,
         curves: &[Vec<(f64, f64)>],
         to_y: impl Fn(f64) -> f64,
     ) {
@@ -181,7 +181,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn draw_ends(&self, canvas: &mut Canvas, plot: Frame, to_y: impl Fn(f64) -> f64) {
+    fn draw_ends(&self, canvas: &mut Canvas, plot: Rect, to_y: impl Fn(f64) -> f64) {
         let wanted: Vec<f64> = self.ends.iter().map(|end| to_y(end.1)).collect();
         let heights = labels::spread(&wanted, END_GAP, plot.top, plot.bottom);
         let indent = self.end_indent();

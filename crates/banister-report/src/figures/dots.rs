@@ -4,7 +4,7 @@
 //! violation the agents crowd at both ends, none and all, and their names find no place there.
 
 use super::axes::{self, Axis, Scale, TICK_SIZE, compact, drawable, minus, significant};
-use super::canvas::{Canvas, Draw, Frame, Stroke};
+use super::canvas::{Canvas, Draw, Rect, Stroke};
 use super::legend::{self, MARGIN};
 use super::palette::{self, AXIS, FAINT, INK, QUIET};
 use super::text::TextStyle;
@@ -139,7 +139,7 @@ impl Draw for DotPlot {
             self.draw_names(&mut canvas, &rows, (y, right));
             for (column, panel) in panels.iter().enumerate() {
                 let left = MARGIN + names + column as f64 * step;
-                let frame = Frame::new((left, y), (plot, height));
+                let frame = Rect::new((left, y), (plot, height));
                 let style = legend::panel_title();
                 let title = style.fit(&panel.title, plot + BESIDE + BAR);
                 canvas.text(left, y - 8.0, &title, style);
@@ -203,7 +203,7 @@ impl DotPlot {
         panel: &DotPanel,
         rows: &[Vec<&str>],
         axis: &Axis,
-        frame: Frame,
+        frame: Rect,
     ) {
         let to_x = |value: f64| frame.left + axis.place(value) * frame.width();
         let ticks = axis.ticks((frame.width() / 32.0) as usize);
@@ -253,7 +253,7 @@ impl DotPlot {
                 } else {
                     canvas.text(frame.center().0, y + 4.0, "unknown", small.haloed());
                 }
-                draw_bar(canvas, dot.share, Frame::new((bars, y - 8.0), (BAR, 16.0)));
+                draw_bar(canvas, dot.share, Rect::new((bars, y - 8.0), (BAR, 16.0)));
             });
         });
     }
@@ -280,7 +280,7 @@ impl DotPlot {
 }
 
 /// Draws a share as a bar with its number: green where it is none.
-fn draw_bar(canvas: &mut Canvas, share: f64, frame: Frame) {
+fn draw_bar(canvas: &mut Canvas, share: f64, frame: Rect) {
     let style = TextStyle::new(TICK_SIZE, INK);
     let text = match share {
         0.0 => "none".to_owned(),
@@ -295,7 +295,7 @@ fn draw_bar(canvas: &mut Canvas, share: f64, frame: Frame) {
     canvas.rect(frame, if share == 0.0 { NONE } else { TRACK });
     if drawable(share, true) {
         let width = (share.min(1.0) * frame.width()).max(1.5);
-        let filled = Frame::new((frame.left, frame.top), (width, frame.height()));
+        let filled = Rect::new((frame.left, frame.top), (width, frame.height()));
         canvas.rect(filled, FILLED);
     }
     canvas.text(frame.left + 6.0, frame.bottom - 4.0, &text, style);

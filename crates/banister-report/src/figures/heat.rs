@@ -1,7 +1,7 @@
 //! Heat maps: one value per pair of settings, as data and drawn.
 
 use super::axes::{Axis, TICK_SIZE, compact, drawable, far_apart, minus, significant};
-use super::canvas::{Canvas, Draw, Frame, Stroke};
+use super::canvas::{Canvas, Draw, Rect, Stroke};
 use super::legend::{self, MARGIN};
 use super::palette::{self, AXIS, INK, QUIET};
 use super::text::TextStyle;
@@ -102,7 +102,7 @@ fn render(map: &HeatMap) -> String {
         y += 30.0;
         for (column, panel) in row.iter().enumerate() {
             let x = MARGIN + left + column as f64 * step;
-            let frame = Frame::new((x, y), size);
+            let frame = Rect::new((x, y), size);
             let text = title.fit(&panel.title, step - 10.0);
             canvas.text(x, y - 9.0, &text, title);
             draw_panel(&mut canvas, map, panel, &colors, frame);
@@ -116,7 +116,7 @@ fn render(map: &HeatMap) -> String {
 }
 
 /// Draws the names of the second field's values, and its own.
-fn draw_rows(canvas: &mut Canvas, map: &HeatMap, frame: Frame, left: f64) {
+fn draw_rows(canvas: &mut Canvas, map: &HeatMap, frame: Rect, left: f64) {
     let text = TextStyle::new(TICK_SIZE, QUIET);
     for (row, name) in map.y.iter().enumerate() {
         let middle = frame.bottom - (row as f64 + 0.5) * CELL_HEIGHT;
@@ -128,13 +128,7 @@ fn draw_rows(canvas: &mut Canvas, map: &HeatMap, frame: Frame, left: f64) {
     canvas.text(at.0, at.1, &name, text.centered().upwards());
 }
 
-fn draw_panel(
-    canvas: &mut Canvas,
-    map: &HeatMap,
-    panel: &HeatPanel,
-    colors: &Colors,
-    frame: Frame,
-) {
+fn draw_panel(canvas: &mut Canvas, map: &HeatMap, panel: &HeatPanel, colors: &Colors, frame: Rect) {
     let width = frame.width() / map.x.len().max(1) as f64;
     for (row, y_name) in map.y.iter().enumerate() {
         for (column, x_name) in map.x.iter().enumerate() {
@@ -142,7 +136,7 @@ fn draw_panel(
             let value = value.copied().unwrap_or(f64::NAN);
             let left = frame.left + column as f64 * width + 0.5 * GAP;
             let top = frame.bottom - (row + 1) as f64 * CELL_HEIGHT + 0.5 * GAP;
-            let place = Frame::new((left, top), (width - GAP, CELL_HEIGHT - GAP));
+            let place = Rect::new((left, top), (width - GAP, CELL_HEIGHT - GAP));
             let said = if drawable(value, false) {
                 minus(significant(value, 4))
             } else {
@@ -165,7 +159,7 @@ fn draw_panel(
     canvas.text(frame.center().0, frame.bottom + 32.0, &map.x_label, text);
 }
 
-fn draw_cell(canvas: &mut Canvas, value: f64, colors: &Colors, place: Frame) {
+fn draw_cell(canvas: &mut Canvas, value: f64, colors: &Colors, place: Rect) {
     let (x, y) = place.center();
     let y = y + 0.36 * VALUE;
     let style = |color| TextStyle::new(VALUE, color).centered().classed("value");
@@ -253,7 +247,7 @@ impl Colors {
         let step = BAR.0 / STEPS as f64;
         for k in 0..STEPS {
             let x = left + k as f64 * step;
-            let frame = Frame {
+            let frame = Rect {
                 left: x,
                 top,
                 // Under the next one, so that no seam shows.

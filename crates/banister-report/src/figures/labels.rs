@@ -1,6 +1,6 @@
 //! Places for labels where they hide nothing.
 
-use super::canvas::Frame;
+use super::canvas::Rect;
 
 /// A horizontal line to label: its height in pixels and the size of the label.
 pub(crate) struct Request {
@@ -13,13 +13,13 @@ pub(crate) struct Request {
 /// away from the curves, the other lines and the labels placed before.
 ///
 /// The right end is preferred: there the curves have settled, and the eye looks for names there.
-pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>]) -> Vec<Frame> {
+pub(crate) fn place(requests: &[Request], plot: Rect, curves: &[Vec<(f64, f64)>]) -> Vec<Rect> {
     const GAP: f64 = 3.0;
     const STEPS: usize = 12;
-    let mut placed: Vec<Frame> = Vec::new();
+    let mut placed: Vec<Rect> = Vec::new();
     for (index, request) in requests.iter().enumerate() {
         let slack = (plot.width() - request.width).max(0.0);
-        let mut best: Option<(f64, Frame)> = None;
+        let mut best: Option<(f64, Rect)> = None;
         for step in 0..=STEPS {
             for below in [false, true] {
                 let left = plot.left + slack * (1.0 - step as f64 / STEPS as f64);
@@ -28,7 +28,7 @@ pub(crate) fn place(requests: &[Request], plot: Frame, curves: &[Vec<(f64, f64)>
                 } else {
                     request.y - GAP - request.height
                 };
-                let frame = Frame::new((left, top), (request.width, request.height));
+                let frame = Rect::new((left, top), (request.width, request.height));
                 let mut cost = 0.2 * step as f64 + if below { 0.7 } else { 0.0 };
                 if frame.top < plot.top - request.height || frame.bottom > plot.bottom {
                     cost += 1e4;
@@ -92,12 +92,12 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64
     heights
 }
 
-fn overlap(a: &Frame, b: &Frame) -> bool {
+fn overlap(a: &Rect, b: &Rect) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 
-/// Tells if the straight line between two points passes through (Liang and Barsky's clipping).
-fn meets(frame: &Frame, from: (f64, f64), to: (f64, f64)) -> bool {
+/// True if the straight line between two points passes through (Liang and Barsky's clipping).
+fn meets(frame: &Rect, from: (f64, f64), to: (f64, f64)) -> bool {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let sides = [
         (-dx, from.0 - frame.left),

@@ -25,7 +25,7 @@ const LINES: [&str; LENGTH] = [
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#6B6B6B", "#D55E00",
 ];
 
-/// The same hues, darkened until they can be read as text on white.
+/// The hues of `LINES`, dark enough for text on white.
 const TEXTS: [&str; LENGTH] = [
     "#005A8D", "#8F6200", "#00694D", "#98467A", "#1F739F", "#555555", "#A34800",
 ];

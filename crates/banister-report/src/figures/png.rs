@@ -13,11 +13,11 @@ pub const SCALE: f32 = 2.0;
 
 /// Draws an SVG of this crate at [`SCALE`].
 ///
-/// Fonts of the machine are never consulted, so the same SVG gives the same picture everywhere.
+/// Fonts of the machine are never consulted, so the same SVG gives the same pixels everywhere.
 /// Letters that the font lacks (all but Latin, Greek and common signs) are drawn as a box.
 ///
 /// # Errors
-/// [`ReportError::Picture`] if the text is not SVG or the picture would be empty or too large.
+/// [`ReportError::Png`] if the text is not SVG or the image would be empty or too large.
 pub fn render(svg: &str) -> Result<Vec<u8>, ReportError> {
     render_at(svg, SCALE)
 }
@@ -36,16 +36,16 @@ pub fn render_at(svg: &str, scale: f32) -> Result<Vec<u8>, ReportError> {
         fontdb: Arc::new(fonts),
         ..Options::default()
     };
-    let picture = |reason: String| ReportError::Picture(reason);
-    let tree = Tree::from_str(svg, &options).map_err(|e| picture(e.to_string()))?;
+    let failed = |reason: String| ReportError::Png(reason);
+    let tree = Tree::from_str(svg, &options).map_err(|e| failed(e.to_string()))?;
     let size = tree.size().to_int_size().scale_by(scale);
-    let size = size.ok_or_else(|| picture("the picture has no size".to_owned()))?;
+    let size = size.ok_or_else(|| failed("the figure has no size".to_owned()))?;
     let mut pixels = Pixmap::new(size.width(), size.height())
-        .ok_or_else(|| picture(format!("{} x {} pixels", size.width(), size.height())))?;
+        .ok_or_else(|| failed(format!("{} x {} pixels", size.width(), size.height())))?;
     resvg::render(
         &tree,
         Transform::from_scale(scale, scale),
         &mut pixels.as_mut(),
     );
-    pixels.encode_png().map_err(|e| picture(e.to_string()))
+    pixels.encode_png().map_err(|e| failed(e.to_string()))
 }

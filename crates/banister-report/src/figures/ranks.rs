@@ -7,7 +7,7 @@ use banister_sim::banister::Guarantee;
 use banister_sim::compare::Ranking;
 
 use super::axes::{self, Axis, Scale, TICK_SIZE, significant};
-use super::canvas::{Canvas, Draw, Frame, Stroke};
+use super::canvas::{Canvas, Draw, Rect, Stroke};
 use super::legend::{self, MARGIN};
 use super::palette::{self, AXIS, FAINT, INK, QUIET};
 use super::text::TextStyle;
@@ -134,7 +134,7 @@ impl Draw for RankDiagram {
         let mut canvas = Canvas::default();
         let top = legend::titles(&mut canvas, &self.title, &self.subtitle, width) + RULER;
         let height = ROW * self.agents.len() as f64;
-        let frame = Frame::new((MARGIN + names, top), (PLOT, height));
+        let frame = Rect::new((MARGIN + names, top), (PLOT, height));
         let to_x = |rank: f64| frame.left + axis.place(rank) * frame.width();
         let row = |at: usize| frame.top + (at as f64 + 0.5) * ROW;
 
@@ -196,7 +196,7 @@ impl Draw for RankDiagram {
 
 impl RankDiagram {
     /// Draws Nemenyi's critical difference, where it fits the axis.
-    fn draw_ruler(&self, canvas: &mut Canvas, axis: &Axis, frame: Frame) {
+    fn draw_ruler(&self, canvas: &mut Canvas, axis: &Axis, frame: Rect) {
         let length = self.critical_difference;
         if !(length > 0.0 && 1.0 + length <= axis.high) {
             return;

@@ -37,7 +37,7 @@ pub struct Section {
     /// Opening paragraphs, plain text.
     pub paragraphs: Vec<String>,
     /// Tables in order.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
     /// Figures in order.
     pub figures: Vec<FigureRef>,
 }
@@ -55,7 +55,7 @@ pub struct FigureRef {
 
 /// A table of a [`Section`].
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub struct ReportTable {
     /// Text above the table.
     pub title: String,
     /// Names of the columns.
@@ -64,7 +64,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl ReportTable {
     /// The table without some columns, by name.
     pub fn without(mut self, names: &[&str]) -> Self {
         let is_kept = |name: &String| !names.contains(&name.as_str());
@@ -78,7 +78,7 @@ impl Table {
     }
 }
 
-/// A cell of a [`Table`].
+/// A cell of a [`ReportTable`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// Plain text.
@@ -198,7 +198,7 @@ fn push_section(page: &mut String, section: &Section) -> Result<(), ReportError>
     Ok(())
 }
 
-fn push_table(page: &mut String, table: &Table) {
+fn push_table(page: &mut String, table: &ReportTable) {
     // A first column with holes continues the row above, and sorting would tear the two apart.
     let whole = |row: &Vec<Cell>| row.first().is_some_and(|cell| !cell.text.is_empty());
     let sortable = if table.rows.len() > 1 && table.rows.iter().all(whole) {

@@ -186,7 +186,7 @@ pub fn alarms(results: &Results) -> DataTable {
     }
 }
 
-/// Tells if means change somewhere or some run raised an alarm.
+/// True if means change somewhere or some run raised an alarm.
 pub fn has_alarms(results: &Results) -> bool {
     results.instances.iter().any(|instance| {
         let mut runs = instance.agents.iter().flat_map(|agent| &agent.runs);

@@ -1,8 +1,8 @@
 //! The tables `leaderboard`, `pairs`, `overall` and `ranks` of a comparison.
 
 use banister_sim::compare::{
-    ExcessStanding, Interval95, Kept, Overall, Pair, Ranking, Standing, leaderboard as standings,
-    overall as over_all, pairs as paired, rankings,
+    ExcessStanding, Interval95, Overall, Pair, PromiseVerdict, Ranking, Standing,
+    leaderboard as standings, overall as over_all, pairs as paired, rankings,
 };
 use banister_sim::results::Results;
 
@@ -38,7 +38,7 @@ pub fn leaderboards(results: &Results) -> DataTable {
         count("rank", rows.iter().map(|row| row.1.rank)),
         words("agent", |s| &s.agent),
         words("tuned_of", |s| s.tuned_of.as_deref().unwrap_or("")),
-        words("kept", |s| s.kept.map_or("", Kept::words)),
+        words("kept", |s| s.kept.map_or("", PromiseVerdict::words)),
         words("exceeds", |s| if s.exceeds { "yes" } else { "" }),
     ];
     columns.extend(interval("regret", |s| s.regret));

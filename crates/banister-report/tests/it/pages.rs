@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use banister_report::{
-    Cell, Document, Dot, DotPanel, DotPlot, FigureRef, HeatMap, HeatPanel, ReportError, Section,
-    Series, Table, html, palette, write_atomically, write_results,
+    Cell, Document, Dot, DotPanel, DotPlot, FigureRef, HeatMap, HeatPanel, ReportError,
+    ReportTable, Section, Series, html, palette, write_atomically, write_results,
 };
 
 fn files_below(dir: &Path) -> Vec<String> {
@@ -267,7 +267,7 @@ fn dot_plots_and_heat_maps_are_static_with_tooltips_and_have_files() {
 
 #[test]
 fn tables_without_holes_can_be_sorted() {
-    let table = |first: &str, second: &str| Table {
+    let table = |first: &str, second: &str| ReportTable {
         title: String::new(),
         header: vec!["agent".into(), "regret".into()],
         rows: vec![
@@ -285,7 +285,7 @@ fn tables_without_holes_can_be_sorted() {
 
 #[test]
 fn a_long_table_is_folded_and_says_how_long_it_is() {
-    let table = |rows: usize| Table {
+    let table = |rows: usize| ReportTable {
         title: "Pairs".into(),
         header: vec!["agent".into()],
         rows: vec![vec![Cell::text("opb")]; rows],
@@ -302,7 +302,7 @@ fn a_long_table_is_folded_and_says_how_long_it_is() {
 }
 
 /// Renders a table alone.
-fn page(table: Table) -> String {
+fn page(table: ReportTable) -> String {
     let document = Document {
         sections: vec![Section {
             tables: vec![table],

@@ -300,7 +300,7 @@ fn cases() -> Vec<Case> {
         cases.push(case(oplb(keys.clone()), Setting::Offered, unknown));
         cases.push(case(oplb(keys), Setting::Context, |_| {}));
     }
-    let mut per_arm = json!({ "model": "per_arm" });
+    let mut per_arm = json!({ "model": "per_arm", "lambda": 0.05 });
     cases.push(case(oplb(per_arm.clone()), Setting::Context, unknown));
     per_arm["link"] = json!("logistic");
     cases.push(case(oplb(per_arm), Setting::Context, relative));

@@ -164,7 +164,7 @@ fn write(
                 if table.bytes >= GROUP {
                     file.write(&table.take()).map_err(failed)?;
                 }
-                send(file.take())?;
+                send(file.drain())?;
             }
             None => send(table.take().to_csv_rows().map_err(failed)?)?,
         }

@@ -71,16 +71,16 @@ impl Interval95 {
 
 /// Verdict on an agent's promise on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// It was kept in all runs.
+pub enum PromiseVerdict {
+    /// Kept in all runs.
     Yes,
-    /// The runs do not tell.
+    /// Not decided by the runs.
     Undecided,
-    /// It was broken.
+    /// Broken.
     No,
 }
 
-impl Kept {
+impl PromiseVerdict {
     /// Name of the verdict in a word.
     pub fn words(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ pub struct Standing {
     /// Promise about its guardrails: the group it stands in.
     pub guarantee: Guarantee,
     /// Verdict on that promise, see [`leaderboard`]; `None` where there is none, or the true means are unknown.
-    pub kept: Option<Kept>,
+    pub kept: Option<PromiseVerdict>,
     /// True for an agent with a cumulative budget whose net excess was more than noise explains in some run, which a
     /// promise of slow growth allows.
     pub exceeds: bool,
@@ -279,9 +279,13 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
         .map(|agent| standing(instance, agent))
         .collect();
     let key = |s: &Standing| match s.kept {
-        Some(Kept::Yes) => (u8::from(s.exceeds), s.regret.mean),
+        Some(PromiseVerdict::Yes) => (u8::from(s.exceeds), s.regret.mean),
         _ => {
-            let place = if s.kept == Some(Kept::No) { 3 } else { 2 };
+            let place = if s.kept == Some(PromiseVerdict::No) {
+                3
+            } else {
+                2
+            };
             (
                 place,
                 s.violation()
@@ -303,7 +307,7 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
         if group != Some(standing.guarantee) {
             (group, rank) = (Some(standing.guarantee), 0);
         }
-        if standing.kept == Some(Kept::Yes) {
+        if standing.kept == Some(PromiseVerdict::Yes) {
             rank += 1;
             standing.rank = Some(rank);
         }
@@ -374,20 +378,25 @@ fn lost(instance: &InstanceResult, agent: &AgentResult) -> f64 {
     }
 }
 
-fn kept(instance: &InstanceResult, agent: &AgentResult) -> Option<Kept> {
+fn kept(instance: &InstanceResult, agent: &AgentResult) -> Option<PromiseVerdict> {
     let violations: u64 = agent
         .runs
         .iter()
         .map(|run| run.violations)
         .sum::<Option<_>>()?;
     match agent.guarantee {
-        Guarantee::EveryRound | Guarantee::PerAction => {
-            Some(if violations == 0 { Kept::Yes } else { Kept::No })
-        }
+        Guarantee::EveryRound | Guarantee::PerAction => Some(if violations == 0 {
+            PromiseVerdict::Yes
+        } else {
+            PromiseVerdict::No
+        }),
         Guarantee::Cumulative => {
             let each = (0..instance.guardrails.len()).map(|i| budget_kept(instance, agent, i));
             // Of several guardrails the worst verdict counts.
-            Some(each.max_by_key(|own| *own as u8).unwrap_or(Kept::Yes))
+            Some(
+                each.max_by_key(|own| *own as u8)
+                    .unwrap_or(PromiseVerdict::Yes),
+            )
         }
         Guarantee::Unsafe => None,
     }
@@ -403,28 +412,34 @@ fn explained(instance: &InstanceResult, runs: &[RunSummary], guardrail: usize) -
     TOLERANCE * noise * rounds + noise * (2.0 * rounds * log).sqrt()
 }
 
-fn budget_kept(instance: &InstanceResult, agent: &AgentResult, guardrail: usize) -> Kept {
+fn budget_kept(instance: &InstanceResult, agent: &AgentResult, guardrail: usize) -> PromiseVerdict {
     let rounds = instance.horizon as f64;
     let noise = instance.guardrails[guardrail].noise;
     let rounding = TOLERANCE * noise * rounds;
     let excess = || agent.runs.iter().map(|run| excess(run, guardrail));
-    let verdict = |kept: bool| if kept { Kept::Yes } else { Kept::No };
+    let verdict = |kept: bool| {
+        if kept {
+            PromiseVerdict::Yes
+        } else {
+            PromiseVerdict::No
+        }
+    };
     let most = explained(instance, &agent.runs, guardrail);
     let small = excess().all(|own| own.net <= most);
     match agent.budget {
         CumulativeBudget::Anytime => verdict(excess().all(|own| own.peak <= rounding)),
         CumulativeBudget::Horizon => verdict(small),
-        CumulativeBudget::Sublinear if small => Kept::Yes,
+        CumulativeBudget::Sublinear if small => PromiseVerdict::Yes,
         CumulativeBudget::Sublinear => {
             let factor = 4_f64.powf(GROWTH);
             let growth = excess().map(|own| own.net.max(0.0) - factor * own.quarter.max(0.0));
             let growth = Interval95::of(growth.collect::<Vec<_>>().into_iter());
             if growth.high < 0.0 {
-                Kept::Yes
+                PromiseVerdict::Yes
             } else if growth.low > 0.0 {
-                Kept::No
+                PromiseVerdict::No
             } else {
-                Kept::Undecided
+                PromiseVerdict::Undecided
             }
         }
     }

@@ -41,14 +41,17 @@ mod suite;
 mod tuning;
 
 pub use board::{
-    DrawnStanding, ExcessStanding, Interval95, Kept, Standing, TUNED, leaderboard, tuned_of,
+    DrawnStanding, ExcessStanding, Interval95, PromiseVerdict, Standing, TUNED, leaderboard,
+    tuned_of,
 };
 pub use entry::{Entry, FieldValue, Fields};
 pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
 pub use pairs::{Overall, Pair, overall, pairs};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{Accuracy, Ours, Published, Quantity, Sample, Verdict, measured, verdicts};
+pub use published::{
+    Accuracy, Ours, PublishedNumber, Quantity, Sample, Verdict, measured, verdicts,
+};
 pub use rank_tests::{Friedman, critical_difference, friedman, holm, signed_rank};
 pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, rankings};
 pub use stored::{Stored, UNREPRODUCED, stored};

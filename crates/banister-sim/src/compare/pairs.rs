@@ -2,7 +2,7 @@
 
 use banister::Guarantee;
 
-use super::board::{Interval95, Kept, Standing, leaderboard};
+use super::board::{Interval95, PromiseVerdict, Standing, leaderboard};
 use crate::results::{AgentResult, InstanceResult};
 
 /// Paired difference of two agents, run by run on the same outcomes.
@@ -15,7 +15,7 @@ pub struct Pair {
     /// Regret of `agent` minus regret of `other`, with an interval that holds together with those of all other pairs of
     /// the comparison.
     pub difference: Interval95,
-    /// The same with the interval of a pair chosen before looking at any.
+    /// Difference with an interval for this pair alone, valid if the pair was chosen before looking at the results.
     pub alone: Interval95,
     /// Gain of pairing: width of the interval if the runs had not met the same outcomes, divided by its
     /// width. NaN where there is nothing to divide.
@@ -136,7 +136,8 @@ pub fn overall(instances: &[InstanceResult]) -> Vec<Overall> {
             };
             count(&mut own.won, -1.0);
             count(&mut own.lost, 1.0);
-            let broke = [agent, other].map(|standing| u64::from(standing.kept == Some(Kept::No)));
+            let broke =
+                [agent, other].map(|standing| u64::from(standing.kept == Some(PromiseVerdict::No)));
             own.broke[usize::from(!straight)] += broke[0];
             own.broke[usize::from(straight)] += broke[1];
             own.instances += 1;
@@ -175,7 +176,7 @@ impl Overall {
         }
     }
 
-    /// The same row from the other agent's side.
+    /// Swaps the two agents.
     fn turned(self) -> Self {
         let Interval95 { mean, low, high } = self.difference;
         Self {

@@ -72,7 +72,7 @@ impl Accuracy {
 
 /// A published number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Published {
+pub struct PublishedNumber {
     /// The instance it is about.
     pub instance: String,
     /// The agent, by its label.
@@ -175,17 +175,17 @@ impl Sample {
 
 /// Compares every published number whose instance was played.
 pub fn verdicts<'p>(
-    published: &'p [Published],
+    published: &'p [PublishedNumber],
     gathered: &[Gathered<'_>],
-) -> Vec<(&'p Published, Verdict)> {
+) -> Vec<(&'p PublishedNumber, Verdict)> {
     judged(measured(published, gathered))
 }
 
 /// Measures every published quantity whose instance was played.
 pub fn measured<'p>(
-    published: &'p [Published],
+    published: &'p [PublishedNumber],
     gathered: &[Gathered<'_>],
-) -> Vec<(&'p Published, Ours)> {
+) -> Vec<(&'p PublishedNumber, Ours)> {
     let mut all = Vec::new();
     for number in published {
         let instance = (gathered.iter()).find(|g| g.experiment.name == number.instance);
@@ -197,8 +197,8 @@ pub fn measured<'p>(
 }
 
 /// Judges what was measured for one table.
-pub(super) fn judged(measured: Vec<(&Published, Ours)>) -> Vec<(&Published, Verdict)> {
-    let spread = |number: &Published| matches!(number.accuracy, Accuracy::Spread { .. });
+pub(super) fn judged(measured: Vec<(&PublishedNumber, Ours)>) -> Vec<(&PublishedNumber, Verdict)> {
+    let spread = |number: &PublishedNumber| matches!(number.accuracy, Accuracy::Spread { .. });
     let together = (measured.iter())
         .filter(|(number, ours)| ours.is_ok() && spread(number))
         .count();
@@ -211,7 +211,7 @@ pub(super) fn judged(measured: Vec<(&Published, Ours)>) -> Vec<(&Published, Verd
         .collect()
 }
 
-fn measure(number: &Published, gathered: &Gathered<'_>) -> Ours {
+fn measure(number: &PublishedNumber, gathered: &Gathered<'_>) -> Ours {
     let experiment = gathered.experiment;
     let horizon = experiment.resolved.run.horizon;
     let place = (experiment.agents.iter()).position(|(label, _)| *label == number.agent);
@@ -244,7 +244,7 @@ fn measure(number: &Published, gathered: &Gathered<'_>) -> Ours {
 }
 
 /// Judges our values; `together` rows of the table have a spread.
-fn judge(number: &Published, sample: &Sample, together: usize) -> Verdict {
+fn judge(number: &PublishedNumber, sample: &Sample, together: usize) -> Verdict {
     let ours = sample.interval();
     match number.accuracy {
         Accuracy::Tolerance(tolerance) => {

@@ -2,7 +2,7 @@
 
 use banister::Guarantee;
 
-use super::board::{Kept, Standing, leaderboard};
+use super::board::{PromiseVerdict, Standing, leaderboard};
 use super::rank_tests::{Friedman, critical_difference, friedman, holm, ranks, signed_rank};
 use crate::results::InstanceResult;
 
@@ -45,11 +45,11 @@ pub struct Ranked {
 /// Reason why an agent has no mean rank, with a number of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftUnranked {
-    /// It broke its promise on so many, or the runs do not tell.
+    /// Instances on which its promise was broken, or not shown to be kept.
     NotKept(u64),
-    /// It exceeded a cumulative budget by more than noise explains on so many.
+    /// Instances on which it exceeded a cumulative budget by more than noise explains.
     Exceeded(u64),
-    /// It played on so many only, or not on the same.
+    /// Instances that it played, where they are not those of the others.
     Played(u64),
 }
 
@@ -74,7 +74,7 @@ pub struct RankPair {
     /// Probability of such differences if neither is better: Wilcoxon's signed-rank test on shares of the possible gain
     /// lost.
     pub p: f64,
-    /// The same, adjusted for the number of pairs (Holm).
+    /// `p` adjusted for the number of pairs (Holm).
     pub p_adjusted: f64,
 }
 
@@ -128,7 +128,7 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
         own.count() as u64
     };
     let reason = |name: &String| {
-        let not_kept = count(name, |own| own.kept != Some(Kept::Yes));
+        let not_kept = count(name, |own| own.kept != Some(PromiseVerdict::Yes));
         let exceeded = count(name, |own| own.exceeds);
         match (not_kept, exceeded) {
             (0, 0) => None,

@@ -5,11 +5,11 @@
 use banister::Error;
 use banister_table::{Limits, RawTable};
 
-use super::published::{Ours, Published, Sample, Verdict, judged};
+use super::published::{Ours, PublishedNumber, Sample, Verdict, judged};
 use super::suite::Suite;
 
 /// A suite with published numbers.
-struct Source {
+struct StoredSuite {
     suite: &'static str,
     /// Options beside the suite.
     options: &'static str,
@@ -18,26 +18,26 @@ struct Source {
     time: &'static str,
 }
 
-const SOURCES: [Source; 4] = [
-    Source {
+const STORED_SUITES: [StoredSuite; 4] = [
+    StoredSuite {
         suite: "paper",
         options: "",
         results: include_str!("../../../../experiments/published/paper.csv"),
         time: "a minute",
     },
-    Source {
+    StoredSuite {
         suite: "authors-linear",
         options: "",
         results: include_str!("../../../../experiments/published/authors-linear.csv"),
         time: "5 minutes",
     },
-    Source {
+    StoredSuite {
         suite: "authors-long",
         options: " --runs 3",
         results: include_str!("../../../../experiments/published/authors-long.csv"),
         time: "10 minutes",
     },
-    Source {
+    StoredSuite {
         suite: "directions",
         options: "",
         results: include_str!("../../../../experiments/published/directions.csv"),
@@ -61,7 +61,7 @@ pub struct Stored {
     /// Time that it takes on two cores.
     pub time: &'static str,
     /// The number.
-    pub number: Published,
+    pub number: PublishedNumber,
     /// Ours, where it is stored.
     pub ours: Option<Sample>,
     /// Comparison of the two.
@@ -74,7 +74,7 @@ pub struct Stored {
 /// A stored table that is damaged, or that has a row about no published number.
 pub fn stored() -> Result<Vec<Stored>, Error> {
     let mut all = Vec::new();
-    for source in &SOURCES {
+    for source in &STORED_SUITES {
         let numbers = Suite::named(source.suite, 1)?.published;
         let mut rows = rows(source)?;
         let mut ours: Vec<Option<Sample>> = Vec::new();
@@ -108,8 +108,8 @@ pub fn stored() -> Result<Vec<Stored>, Error> {
     Ok(all)
 }
 
-/// What identifies a published number within its suite.
-fn key(number: &Published) -> [String; 4] {
+/// Key of a published number within its suite.
+fn key(number: &PublishedNumber) -> [String; 4] {
     [
         number.instance.clone(),
         number.agent.clone(),
@@ -118,7 +118,7 @@ fn key(number: &Published) -> [String; 4] {
     ]
 }
 
-fn rows(source: &Source) -> Result<Vec<([String; 4], Sample)>, Error> {
+fn rows(source: &StoredSuite) -> Result<Vec<([String; 4], Sample)>, Error> {
     let table = RawTable::from_csv(source.results.as_bytes(), LIMITS)
         .map_err(|error| refused(source, "unreadable", &error.to_string()))?;
     let column = |name: &str| {
@@ -150,7 +150,7 @@ fn rows(source: &Source) -> Result<Vec<([String; 4], Sample)>, Error> {
     (0..table.len()).map(read).collect()
 }
 
-fn refused(source: &Source, value: &str, allowed: &str) -> Error {
+fn refused(source: &StoredSuite, value: &str, allowed: &str) -> Error {
     let field = format!("experiments/published/{}.csv", source.suite);
     Error::invalid(field, value, allowed)
 }

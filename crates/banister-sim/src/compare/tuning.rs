@@ -3,7 +3,7 @@
 use banister::{Error, Guarantee};
 use banister_rivals::AgentConfig;
 
-use super::board::{Kept, TUNED, leaderboard};
+use super::board::{PromiseVerdict, TUNED, leaderboard};
 use crate::run::Gathered;
 
 /// Rivals whose best point is not their default; `banister compare --suite tuning` makes it.
@@ -53,7 +53,7 @@ pub fn tried(gathered: &[Gathered<'_>]) -> Vec<Tried> {
             let here = Tried {
                 agent: config.clone(),
                 instances: 1,
-                kept: standing.kept.is_none_or(|kept| kept == Kept::Yes),
+                kept: standing.kept.is_none_or(|kept| kept == PromiseVerdict::Yes),
                 violation,
                 regret: standing.lost,
             };

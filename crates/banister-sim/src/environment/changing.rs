@@ -14,7 +14,7 @@ use super::world::{World, place};
 /// Feature vectors that change from round to round, and the outcomes of playing one.
 #[derive(Debug, Clone)]
 pub struct Changing {
-    source: Source,
+    source: ActionSets,
     /// x_0.
     safe: Vec<f64>,
     safe_means: Vec<f64>,
@@ -28,9 +28,9 @@ pub struct Changing {
     link: Link,
 }
 
-/// Source of action sets.
+/// Origin of the action set of each round.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum ActionSets {
     /// (1, v)/√2 with v on the unit sphere.
     Contextual { k: usize },
     /// On the unit sphere.
@@ -54,7 +54,7 @@ pub(super) fn through(link: Link, signal: &Signal, z: f64) -> f64 {
 
 impl Changing {
     pub(super) fn new(
-        source: Source,
+        source: ActionSets,
         safe: Vec<f64>,
         parameters: Vec<Vec<f64>>,
         signals: Vec<Signal>,
@@ -74,7 +74,7 @@ impl Changing {
 
     /// Actions whose means are those of a world.
     pub(super) fn of_world(
-        source: Source,
+        source: ActionSets,
         safe: Vec<f64>,
         safe_means: Vec<f64>,
         world: World,
@@ -93,7 +93,7 @@ impl Changing {
         }
     }
 
-    /// The same with a link between ⟨x, parameter⟩ and the means.
+    /// Sets the link between ⟨x, parameter⟩ and the means.
     pub(super) fn linked(mut self, link: Link) -> Self {
         self.link = link;
         self.safe_means = (0..self.parameters.len())
@@ -145,11 +145,11 @@ impl Changing {
     /// The most actions that a round can bring beside the safe one.
     pub(crate) fn largest(&self) -> usize {
         match &self.source {
-            Source::Contextual { k }
-            | Source::Sphere { k }
-            | Source::Ball { k }
-            | Source::Cube { k } => *k,
-            Source::Logged { starts, .. } => {
+            ActionSets::Contextual { k }
+            | ActionSets::Sphere { k }
+            | ActionSets::Ball { k }
+            | ActionSets::Cube { k } => *k,
+            ActionSets::Logged { starts, .. } => {
                 starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
             }
         }
@@ -158,7 +158,7 @@ impl Changing {
     /// Set of the file that a run begins with: a random one.
     pub(crate) fn entry(&self, rng: &mut ChaCha8Rng) -> u64 {
         match &self.source {
-            Source::Logged { starts, .. } => {
+            ActionSets::Logged { starts, .. } => {
                 let sets = starts.len() as u128 - 1;
                 ((u128::from(rng.next_u64()) * sets) >> 64) as u64
             }
@@ -171,7 +171,7 @@ impl Changing {
     pub fn draw(&self, visit: u64, rng: &mut ChaCha8Rng, actions: &mut Vec<f64>) {
         let d = self.dimension();
         match &self.source {
-            Source::Contextual { k } => {
+            ActionSets::Contextual { k } => {
                 actions.resize(k * d, 0.0);
                 for x in actions.chunks_exact_mut(d) {
                     x[0] = FRAC_1_SQRT_2;
@@ -179,22 +179,22 @@ impl Changing {
                     x[1..].iter_mut().for_each(|x| *x *= FRAC_1_SQRT_2);
                 }
             }
-            Source::Sphere { k } => {
+            ActionSets::Sphere { k } => {
                 actions.resize(k * d, 0.0);
                 actions.chunks_exact_mut(d).for_each(|x| direction(rng, x));
             }
-            Source::Ball { k } => {
+            ActionSets::Ball { k } => {
                 actions.resize(k * d, 0.0);
                 actions.chunks_exact_mut(d).for_each(|x| inside(rng, x));
             }
-            Source::Cube { k } => {
+            ActionSets::Cube { k } => {
                 actions.resize(k * d, 0.0);
                 for x in actions.chunks_exact_mut(d) {
                     x[2..].iter_mut().for_each(|v| *v = cube(rng));
                     place(x);
                 }
             }
-            Source::Logged { rows, starts } => {
+            ActionSets::Logged { rows, starts } => {
                 let set = (visit % (starts.len() as u64 - 1)) as usize;
                 actions.clear();
                 actions.extend_from_slice(&rows[starts[set] * d..starts[set + 1] * d]);
@@ -205,7 +205,7 @@ impl Changing {
     /// The lowest and the highest mean of a signal over all rows of a file and the safe action.
     pub(super) fn logged_means(&self, signal: usize) -> (f64, f64) {
         let mut ends = (self.safe_means[signal], self.safe_means[signal]);
-        if let Source::Logged { rows, .. } = &self.source {
+        if let ActionSets::Logged { rows, .. } = &self.source {
             for x in rows.chunks_exact(self.dimension()) {
                 let mean = self.mean(signal, x);
                 ends = (ends.0.min(mean), ends.1.max(mean));

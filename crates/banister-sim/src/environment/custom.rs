@@ -6,7 +6,7 @@
 //! use banister::{Error, Guardrail, Problem};
 //! use banister_rivals::AgentConfig;
 //! use banister_sim::{
-//!     CustomEnvironment, CustomExperiment, CustomRun, Progress, Options, DrawnRound, RunConfig,
+//!     CustomEnvironment, CustomExperiment, CustomRun, Progress, Options, CustomRound, RunConfig,
 //! };
 //!
 //! /// Two arms that take turns at being the better one.
@@ -26,7 +26,7 @@
 //! }
 //!
 //! impl CustomRun for TurnsRun {
-//!     fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
+//!     fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
 //!         let better = if self.round % 2 == 0 { 0.9 } else { 0.3 };
 //!         self.round += 1;
 //!         round.means = vec![vec![0.5, better], vec![0.1, 0.2]];
@@ -88,13 +88,13 @@ impl fmt::Debug for Custom {
 /// Actions are numbered as agents number them: the arms of the problem, or, where the actions
 /// change, the rows of the round; the safe action comes after the last row if it is none of them.
 pub trait CustomEnvironment: Send + Sync {
-    /// True where every round brings its true means ([`DrawnRound::means`]). Without, regret and violations are
+    /// True where every round brings its true means ([`CustomRound::means`]). Without, regret and violations are
     /// unknown, and reward and costs are those that were drawn.
     fn knows_means(&self) -> bool {
         false
     }
 
-    /// True where rounds bring actions of their own, by features ([`DrawnRound::actions`]).
+    /// True where rounds bring actions of their own, by features ([`CustomRound::actions`]).
     fn actions_change(&self) -> bool {
         false
     }
@@ -125,7 +125,7 @@ pub trait CustomRun {
 
     /// Begins the next round. What `round` holds stays as it was in the round before until it is
     /// changed; before the first round it is empty.
-    fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         let _ = round;
         Ok(())
     }
@@ -151,7 +151,7 @@ pub struct LoggedOutcome {
 
 /// Actions and means of a round.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct DrawnRound {
+pub struct CustomRound {
     /// Features of the actions, one row after another, where actions change.
     pub actions: Vec<f64>,
     /// Means of all actions, for the reward and then for each guardrail, where means are known.

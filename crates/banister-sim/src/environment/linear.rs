@@ -3,7 +3,7 @@
 use banister::{Error, Link, Problem, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::changing::{Changing, Source, dot};
+use super::changing::{ActionSets, Changing, dot};
 use super::draw::{ACTIONS, INSTANCE_SEED, instance_stream};
 use super::keys::keys;
 use super::model::{ArmRef, Dynamics, Environment, Setting, arm_names, numbered, safe_index};
@@ -25,7 +25,7 @@ pub(super) const MAX_SET: usize = 100_000_000;
 pub enum Actions {
     /// Drawn at random.
     Drawn(Drawn),
-    /// The same feature vectors in every round.
+    /// Feature vectors that stay for all rounds.
     List(Vec<Vec<f64>>),
 }
 
@@ -35,7 +35,7 @@ pub enum Actions {
 pub enum Drawn {
     /// (1, v)/√2 with v uniform on the unit sphere, anew in every round.
     Contextual,
-    /// The same distribution, drawn once for all rounds and runs.
+    /// (1, v)/√2 as in `Contextual`, drawn once for all rounds and runs.
     Fixed,
     /// Uniform on the unit sphere, anew in every round; x_0 = 0.
     Sphere,
@@ -162,12 +162,12 @@ impl LinearConfig {
         drawn: Drawn,
     ) -> Result<Environment, Error> {
         let model = self.model();
-        let (shape, source): (Shape, fn(usize) -> Source) = match drawn {
+        let (shape, source): (Shape, fn(usize) -> ActionSets) = match drawn {
             Drawn::Contextual | Drawn::Fixed | Drawn::PerArm => {
-                (Shape::Intercept, |k| Source::Contextual { k })
+                (Shape::Intercept, |k| ActionSets::Contextual { k })
             }
-            Drawn::Sphere => (Shape::Centred, |k| Source::Sphere { k }),
-            Drawn::Ball => (Shape::Centred, |k| Source::Ball { k }),
+            Drawn::Sphere => (Shape::Centred, |k| ActionSets::Sphere { k }),
+            Drawn::Ball => (Shape::Centred, |k| ActionSets::Ball { k }),
         };
         let (k, d) = match shape {
             Shape::Intercept => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use banister::{Error, Link, Signal};
 use banister_table::RawTable;
 
-use super::changing::{Changing, Source};
+use super::changing::{ActionSets, Changing};
 use super::draw::INSTANCE_SEED;
 use super::keys::keys;
 use super::linear::{MAX_SET, changing_environment};
@@ -71,7 +71,7 @@ impl LoggedConfig {
 
     /// Reads the sets of the file and the length of their vectors: x = (1, f/max‖f‖)/√2 for features f. The
     /// path is made absolute, so that the resolved experiment can be run from anywhere.
-    fn read(&mut self, folder: &Path) -> Result<(Source, usize), Error> {
+    fn read(&mut self, folder: &Path) -> Result<(ActionSets, usize), Error> {
         let Some(shown) = self.path.clone() else {
             let allowed = "give a CSV or Parquet file of features";
             return Err(Error::invalid("environment.path", "absent", allowed));
@@ -101,7 +101,7 @@ impl LoggedConfig {
             Ok(absolute) => absolute.to_string_lossy().into_owned(),
             Err(_) => shown,
         });
-        Ok((Source::Logged { rows, starts }, d))
+        Ok((ActionSets::Logged { rows, starts }, d))
     }
 }
 

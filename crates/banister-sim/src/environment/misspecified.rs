@@ -6,7 +6,7 @@
 
 use banister::Error;
 
-use super::changing::{Changing, Source};
+use super::changing::{ActionSets, Changing};
 use super::keys::keys;
 use super::linear::{changing_environment, sizes};
 use super::model::{Environment, Setting};
@@ -44,7 +44,7 @@ impl MisspecifiedConfig {
         let reward = signals[0].lo + 0.5 * signals[0].unit();
         let safe_means = std::iter::once(reward).chain(costs.map(default_safe_cost));
         let safe_means = safe_means.collect();
-        let source = Source::Cube { k };
+        let source = ActionSets::Cube { k };
         let changing = Changing::of_world(source, safe, safe_means, world, signals, self.noise);
         Ok(changing_environment(setting, changing))
     }

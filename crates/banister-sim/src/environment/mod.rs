@@ -35,7 +35,7 @@ mod world;
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
-pub use custom::{Custom, CustomEnvironment, CustomRun, DrawnRound, LoggedOutcome};
+pub use custom::{Custom, CustomEnvironment, CustomRound, CustomRun, LoggedOutcome};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};

@@ -43,7 +43,7 @@ pub struct Environment {
 /// Source of a round's actions and outcomes.
 #[derive(Debug, Clone)]
 pub enum Dynamics {
-    /// The same actions in every round: arms, or a fixed set of feature vectors.
+    /// Actions that stay for all rounds: arms, or a fixed set of feature vectors.
     Arms(Arms),
     /// Other feature vectors in every round.
     Changing(Changing),
@@ -53,7 +53,7 @@ pub enum Dynamics {
     Segmented(SegmentWorld),
     /// Every run draws an instance of its own.
     PerRun(PerRunInstance),
-    /// The same arms in every round, in other contexts; each has parameters of its own.
+    /// Arms that stay, in contexts that change; each arm has its own parameters.
     PerArm(PerArm),
 }
 

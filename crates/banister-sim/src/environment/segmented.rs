@@ -7,7 +7,7 @@ use banister::solve::{BlockLp, Status};
 use banister::{CheckedProblem, Error, Problem, Scope};
 use rand_chacha::ChaCha8Rng;
 
-use super::custom::{CustomEnvironment, CustomRun, DrawnRound};
+use super::custom::{CustomEnvironment, CustomRound, CustomRun};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
@@ -124,7 +124,7 @@ impl SegmentedConfig {
             table(&|arms, a, j| arms.mean(a, j)),
             table(&|arms, a, j| arms.sd(a, j)),
         );
-        let source = Source {
+        let source = SegmentedDraws {
             frequencies: frequencies.clone(),
             arms: by_segment,
         };
@@ -321,14 +321,14 @@ impl SegmentWorld {
 }
 
 /// Draws of segments and outcomes.
-struct Source {
+struct SegmentedDraws {
     frequencies: Vec<f64>,
     arms: Vec<Arms>,
 }
 
-impl CustomEnvironment for Source {
+impl CustomEnvironment for SegmentedDraws {
     fn start(&self, seed: u64, run: u64) -> Result<Box<dyn CustomRun>, Error> {
-        Ok(Box::new(SourceRun {
+        Ok(Box::new(SegmentedRun {
             frequencies: self.frequencies.clone(),
             arms: self.arms.clone(),
             rng: stream(seed, CONTEXTS + run),
@@ -337,15 +337,15 @@ impl CustomEnvironment for Source {
     }
 }
 
-struct SourceRun {
+struct SegmentedRun {
     frequencies: Vec<f64>,
     arms: Vec<Arms>,
     rng: ChaCha8Rng,
     segment: usize,
 }
 
-impl CustomRun for SourceRun {
-    fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
+impl CustomRun for SegmentedRun {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         let mut rest = uniform(&mut self.rng);
         let found = self.frequencies.iter().position(|p| {
             rest -= p;

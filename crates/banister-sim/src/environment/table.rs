@@ -14,7 +14,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::custom::{Custom, CustomEnvironment, CustomRun, DrawnRound, LoggedOutcome};
+use super::custom::{Custom, CustomEnvironment, CustomRound, CustomRun, LoggedOutcome};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
@@ -109,7 +109,7 @@ impl TableConfig {
             None => (Vec::new(), Vec::new()),
             Some(name) => segments_of(&table, name, shown)?,
         };
-        let mut table = Table::new(&checked, table.len(), values, contexts);
+        let mut table = RequestTable::new(&checked, table.len(), values, contexts);
         if !segments.is_empty() && table.contexts.is_empty() {
             table.segments = segments;
             return self.segmented(plain, &checked, setting, table, names);
@@ -150,7 +150,7 @@ impl TableConfig {
         plain: Problem,
         checked: &CheckedProblem,
         setting: &Setting<'_>,
-        table: Table,
+        table: RequestTable,
         names: Vec<String>,
     ) -> Result<Environment, Error> {
         let problem = Problem {
@@ -383,7 +383,7 @@ fn segments_of(
 
 /// A table of requests, ready to be played.
 #[derive(Debug)]
-struct Table {
+struct RequestTable {
     rows: usize,
     arms: usize,
     signals: usize,
@@ -398,7 +398,7 @@ struct Table {
     segments: Vec<usize>,
 }
 
-impl Table {
+impl RequestTable {
     fn new(problem: &CheckedProblem, rows: usize, values: Vec<f64>, contexts: Vec<f64>) -> Self {
         let (arms, signals) = (problem.declared.arms.len(), problem.guardrails.len() + 1);
         let mean = |s: usize, a: usize| {
@@ -515,7 +515,7 @@ fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
 }
 
 struct TableEnvironment {
-    table: Arc<Table>,
+    table: Arc<RequestTable>,
     config: TableConfig,
 }
 
@@ -536,7 +536,7 @@ impl CustomEnvironment for TableEnvironment {
 
 /// One run through a table.
 struct TableRun {
-    table: Arc<Table>,
+    table: Arc<RequestTable>,
     rows: Rows,
     /// The request of this round.
     row: usize,
@@ -571,7 +571,7 @@ impl CustomRun for TableRun {
         Ok(outcomes)
     }
 
-    fn begin(&mut self, round: &mut DrawnRound) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         self.row = self.rows.next();
         round.segment = self.table.segments.get(self.row).copied().unwrap_or(0);
         if !self.table.contexts.is_empty() {

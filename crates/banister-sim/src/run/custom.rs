@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
 use super::environment::RunEnvironment;
-use crate::environment::{Custom, CustomRun, DrawnRound};
+use crate::environment::{Custom, CustomRound, CustomRun};
 use crate::experiment::Experiment;
 
 /// Rounding that a true mean may be off by, in units of its signal's range.
@@ -18,7 +18,7 @@ pub(crate) struct CustomActions<'a> {
     run: Box<dyn CustomRun>,
     /// Rounds begun.
     t: u64,
-    round: DrawnRound,
+    round: CustomRound,
     /// Actions on offer as rows, where actions change.
     offered: Option<Vec<f64>>,
     /// x_0; empty without features.
@@ -52,7 +52,7 @@ impl<'a> CustomActions<'a> {
             custom,
             run: (custom.environment).start(experiment.resolved.run.seed, run)?,
             t: 0,
-            round: DrawnRound::default(),
+            round: CustomRound::default(),
             offered: None,
             safe_action: problem.declared.features.get(safe).map_or(&[], |x| x),
             count: problem.declared.arms.len(),

@@ -17,7 +17,7 @@ pub(crate) struct Drawn {
     windows: Vec<[(f64, u64); 2]>,
     /// Expected earnings beyond the safe action, of the policies and of the best one.
     gains: [f64; 2],
-    /// The same of the last rounds, as a ring.
+    /// `gains` of each of the last rounds, a ring buffer.
     last: Vec<[f64; 2]>,
     rounds_to_90: Option<u64>,
 }

@@ -4,7 +4,7 @@ use banister::{Agent, Error, Origin, Outcome, Round, Scope};
 use rand_chacha::ChaCha8Rng;
 
 use super::environment::RunEnvironment;
-use crate::environment::{CustomRun, DrawnRound, SegmentWorld};
+use crate::environment::{CustomRound, CustomRun, SegmentWorld};
 use crate::experiment::Experiment;
 
 /// One run in segments.
@@ -12,7 +12,7 @@ pub(crate) struct SegmentedActions<'a> {
     experiment: &'a Experiment,
     world: &'a SegmentWorld,
     run: Box<dyn CustomRun>,
-    round: DrawnRound,
+    round: CustomRound,
     /// Policies of an agent that tells segments apart; empty for one that does not.
     table: Vec<Vec<(usize, f64)>>,
     /// Expected signals of that table.
@@ -34,7 +34,7 @@ impl<'a> SegmentedActions<'a> {
             run: (world.source).start(experiment.resolved.run.seed, run)?,
             experiment,
             world,
-            round: DrawnRound::default(),
+            round: CustomRound::default(),
             table: Vec::new(),
             judged: vec![0.0; signals],
             means: (0..signals).map(row).collect(),

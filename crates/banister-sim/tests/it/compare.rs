@@ -2,8 +2,8 @@
 
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, Kept, Published, Quantity, SUITES,
-    Suite, Verdict, expand, leaderboard, student_quantile, verdicts,
+    Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber,
+    Quantity, SUITES, Suite, Verdict, expand, leaderboard, student_quantile, verdicts,
 };
 use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -96,7 +96,10 @@ fn agents_stand_by_their_promise_and_what_violating_earns_gives_no_rank() {
     // The other two violate, and earn more for it.
     assert_eq!(names, ["opb", "doslb", "ucb1"]);
     assert_eq!((board[0].rank, board[2].rank), (Some(1), None));
-    assert_eq!((board[0].kept, board[2].kept), (Some(Kept::Yes), None));
+    assert_eq!(
+        (board[0].kept, board[2].kept),
+        (Some(PromiseVerdict::Yes), None)
+    );
     assert_eq!(board[0].violations, Some(0));
     assert!(board[1..].iter().all(|s| s.violations > Some(0)));
     assert!(
@@ -418,7 +421,7 @@ fn a_published_spread_is_compared_by_welch_and_for_all_rows_together() {
     let sd = (high - mean) / 3.182_446 * 2.0;
     assert!(sd > 0.0);
     let words = |value: f64, rows: usize| {
-        let number = Published {
+        let number = PublishedNumber {
             value,
             horizon: 4000,
             accuracy: Accuracy::Spread { sd, runs: 4 },

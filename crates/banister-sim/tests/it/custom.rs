@@ -9,7 +9,8 @@ use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
-    Arms, CustomEnvironment, CustomExperiment, CustomRun, Options, Progress, Round, RunConfig, run,
+    Arms, CustomEnvironment, CustomExperiment, CustomRound, CustomRun, Options, Progress,
+    RunConfig, run,
 };
 use common::{PAPER_COSTS, PAPER_REWARDS, laws, paper_experiment, paper_problem};
 use rand::{Rng as _, SeedableRng as _};
@@ -56,7 +57,7 @@ impl CustomEnvironment for Paper {
 }
 
 impl CustomRun for PaperRun {
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         if self.world.knows_means && round.means.is_empty() {
             round.means = vec![PAPER_REWARDS.to_vec(), PAPER_COSTS.to_vec()];
         }
@@ -217,7 +218,7 @@ impl ContextsRun {
 }
 
 impl CustomRun for ContextsRun {
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         // Another number of actions now and then.
         let count = 2 + (self.rng.next_u64() % 3) as usize;
         self.rows.clear();
@@ -330,7 +331,7 @@ impl CustomEnvironment for Faulty {
 }
 
 impl CustomRun for FaultyRun {
-    fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+    fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         self.t += 1;
         round.means = vec![PAPER_REWARDS.to_vec(), PAPER_COSTS.to_vec()];
         if self.t < 3 {
@@ -440,7 +441,7 @@ fn a_relative_guardrail_is_judged_by_the_declared_safe_means() {
         }
     }
     impl CustomRun for RelativeRun {
-        fn begin(&mut self, round: &mut Round) -> Result<(), Error> {
+        fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
             if self.0 {
                 round.means = vec![vec![0.2, 0.6], vec![0.5, 0.7]];
             }

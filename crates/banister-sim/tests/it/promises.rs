@@ -1,7 +1,9 @@
 //! Sums of excesses, verdicts on promises, leaderboards by promise, and paired differences that hold at once.
 
 use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee};
-use banister_sim::compare::{Agents, Comparison, Entry, Kept, leaderboard, overall, pairs};
+use banister_sim::compare::{
+    Agents, Comparison, Entry, PromiseVerdict, leaderboard, overall, pairs,
+};
 use banister_sim::results::{
     AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, RunSummary,
 };
@@ -202,7 +204,11 @@ fn a_budget_is_judged_by_what_was_promised() {
         CumulativeBudget::Horizon,
         CumulativeBudget::Sublinear,
     );
-    let (yes, no, unknown) = (Some(Kept::Yes), Some(Kept::No), Some(Kept::Undecided));
+    let (yes, no, unknown) = (
+        Some(PromiseVerdict::Yes),
+        Some(PromiseVerdict::No),
+        Some(PromiseVerdict::Undecided),
+    );
     // After every round.
     assert_eq!(verdict(anytime, &[(-5.0, -9.0), (-1.0, 0.0)]), yes);
     assert_eq!(verdict(anytime, &[(-5.0, -9.0), (2.0, -9.0)]), no);

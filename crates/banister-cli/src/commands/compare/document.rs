@@ -1,9 +1,9 @@
 //! The report of a comparison, and its summary for programs.
 
-use banister_report::{Document, Section, Table};
+use banister_report::{Document, ReportTable, Section};
 use banister_sim::Results;
 use banister_sim::compare::{
-    Comparison, Interval95, Kept, LeftOut, leaderboard, overall, pairs, rankings,
+    Comparison, Interval95, LeftOut, PromiseVerdict, leaderboard, overall, pairs, rankings,
 };
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub struct Subject<'a> {
 
 impl Subject<'_> {
     /// One leaderboard per instance, with all columns or with those that the terminal has room for.
-    pub fn leaderboards(&self, compact: bool) -> Vec<Table> {
+    pub fn leaderboards(&self, compact: bool) -> Vec<ReportTable> {
         let board = |instance| {
             tables::measured(instance).unwrap_or_else(|| tables::board(instance, compact))
         };
@@ -87,7 +87,7 @@ impl Subject<'_> {
         }
         let boards = self.leaderboards(false);
         for ((instance, board), paired) in instances.iter().zip(boards).zip(pairs(instances)) {
-            let mut tables = vec![Table {
+            let mut tables = vec![ReportTable {
                 title:
                     "Leaderboard by promise: who kept it, by regret; then who did not, by violation"
                         .into(),
@@ -162,7 +162,7 @@ impl Subject<'_> {
                         "drawn": drawn,
                         "group": standing.guarantee,
                         "rank": standing.rank,
-                        "kept": standing.kept.map(Kept::words),
+                        "kept": standing.kept.map(PromiseVerdict::words),
                         "exceeds": standing.exceeds,
                         "regret": interval(&standing.regret),
                         "limit": standing.limit,

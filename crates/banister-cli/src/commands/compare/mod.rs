@@ -14,7 +14,7 @@ use banister_report::ReportError;
 use banister_report::tables as data;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Agents, Comparison, Entry, Journal, LeftOut, Published, SUITES, Suite,
+    Agents, Comparison, Entry, Journal, LeftOut, PublishedNumber, SUITES, Suite,
 };
 use banister_sim::compare::{expand, is_grid, measured, tried, verdicts};
 use banister_sim::{Gathered, Options, Results, Trace};
@@ -38,7 +38,7 @@ struct Subject {
     /// Default output folder.
     folder: String,
     entries: Vec<Entry>,
-    published: Vec<Published>,
+    published: Vec<PublishedNumber>,
     /// Folder of files that experiments name.
     files: PathBuf,
 }

@@ -1,9 +1,9 @@
 //! Published numbers beside ours: those of a suite that ran, or all of them from stored results.
 
 use banister_report::tables::{self, DataTable, text};
-use banister_report::{Cell, ReportError, Section, Table, Tone};
+use banister_report::{Cell, ReportError, ReportTable, Section, Tone};
 use banister_sim::compare::{
-    Accuracy, Interval95, Ours, Published, Stored, UNREPRODUCED, Verdict, stored,
+    Accuracy, Interval95, Ours, PublishedNumber, Stored, UNREPRODUCED, Verdict, stored,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub const VERDICTS: &str = "With a spread (the standard deviation of the publish
 /// A number with ours.
 pub struct Row<'a> {
     pub suite: &'a str,
-    pub number: &'a Published,
+    pub number: &'a PublishedNumber,
     /// Runs of ours.
     pub runs: Option<u64>,
     /// `None` where nothing is stored.
@@ -47,7 +47,7 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
         }
     }
     for (title, part) in parts {
-        terminal::print(&Table {
+        terminal::print(&ReportTable {
             title,
             ..table(&part).without(&["source", "suite", "measure"])
         })?;
@@ -158,10 +158,10 @@ pub fn json(row: &Row<'_>) -> Value {
 }
 
 /// Our values beside the published ones, as a file that can be stored: `published.csv`.
-pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
+pub fn csv(measured: &[(&PublishedNumber, Ours)]) -> Result<Vec<u8>, Failure> {
     let each =
         || (measured.iter()).filter_map(|(number, ours)| Some((*number, ours.clone().ok()?)));
-    let spread = |number: &Published| number.accuracy.spread();
+    let spread = |number: &PublishedNumber| number.accuracy.spread();
     let table = DataTable {
         columns: vec![
             text("instance", each().map(|row| &row.0.instance)),
@@ -186,8 +186,8 @@ pub fn csv(measured: &[(&Published, Ours)]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Published numbers beside ours.
-pub fn table(rows: &[Row<'_>]) -> Table {
-    Table {
+pub fn table(rows: &[Row<'_>]) -> ReportTable {
+    ReportTable {
         title: "Published numbers beside ours".into(),
         header: [
             "source",

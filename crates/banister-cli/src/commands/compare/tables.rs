@@ -1,8 +1,8 @@
 //! The tables of a comparison.
 
-use banister_report::{Cell, Table, Tone};
+use banister_report::{Cell, ReportTable, Tone};
 use banister_rivals::AgentConfig;
-use banister_sim::compare::{Interval95, Kept, Overall, Pair, Standing, leaderboard};
+use banister_sim::compare::{Interval95, Overall, Pair, PromiseVerdict, Standing, leaderboard};
 use banister_sim::results::{InstanceResult, WINDOWS};
 
 use crate::terminal::{UNKNOWN, count, digits, multiple, number, percent, signed};
@@ -15,7 +15,7 @@ fn header(names: &[&str]) -> Vec<String> {
 type Column<'a> = (&'a str, bool, Box<dyn Fn(&Standing) -> Cell + 'a>);
 
 /// The leaderboard of an instance, with all columns or with those that the terminal has room for.
-pub fn board(instance: &InstanceResult, compact: bool) -> Table {
+pub fn board(instance: &InstanceResult, compact: bool) -> ReportTable {
     let (board, tuned) = tuned_apart(instance);
     let cell = |of: fn(&Standing) -> Cell| Box::new(of);
     let mut columns: Vec<Column<'_>> = vec![
@@ -74,7 +74,7 @@ pub fn board(instance: &InstanceResult, compact: bool) -> Table {
     ];
     columns.retain(|(name, terse, _)| *terse || (!compact && *name != "tuned"));
     let row = |s: &Standing| columns.iter().map(|(_, _, cell)| cell(s)).collect();
-    Table {
+    ReportTable {
         title: instance.name.clone(),
         header: columns.iter().map(|(name, ..)| name.to_string()).collect(),
         rows: board.iter().map(row).collect(),
@@ -93,7 +93,7 @@ fn tuned_regret(standing: &Standing, tuned: &[Standing]) -> Cell {
         return Cell::number(UNKNOWN).toned(Tone::Quiet).sorted_by(f64::NAN);
     };
     let regret = with_error(&own.regret);
-    let broke = own.kept == Some(Kept::No);
+    let broke = own.kept == Some(PromiseVerdict::No);
     let text = if broke {
         format!("{regret}, not kept")
     } else {
@@ -119,11 +119,11 @@ fn rank(standing: &Standing) -> Cell {
 /// The verdict on the promise; where growth decided it, with the power of T that the net excess grows by.
 fn kept(standing: &Standing) -> Cell {
     let tone = match standing.kept {
-        Some(Kept::Yes) => Tone::Good,
-        Some(Kept::No) => Tone::Bad,
-        Some(Kept::Undecided) | None => Tone::Quiet,
+        Some(PromiseVerdict::Yes) => Tone::Good,
+        Some(PromiseVerdict::No) => Tone::Bad,
+        Some(PromiseVerdict::Undecided) | None => Tone::Quiet,
     };
-    let word = standing.kept.map_or(UNKNOWN, Kept::words);
+    let word = standing.kept.map_or(UNKNOWN, PromiseVerdict::words);
     let power = standing
         .net()
         .map(|own| own.growth)
@@ -194,7 +194,7 @@ fn violations(standing: &Standing) -> Cell {
     let tone = match (broken, standing.kept) {
         (Some(0), _) => Tone::Good,
         // A broken promise is worse than none.
-        (_, Some(Kept::No)) => Tone::Bad,
+        (_, Some(PromiseVerdict::No)) => Tone::Bad,
         (Some(_), _) => Tone::Plain,
         (None, _) => Tone::Quiet,
     };
@@ -216,7 +216,7 @@ fn beside_limit(standing: &Standing) -> [Cell; 2] {
 
 /// Drawn outcomes on an instance, and the rounds until the possible gain: the agents in the leaderboard's order,
 /// below the best policy that ignores the request. `None` unless outcomes were measured.
-pub fn measured(instance: &InstanceResult) -> Option<Table> {
+pub fn measured(instance: &InstanceResult) -> Option<ReportTable> {
     let (board, tuned) = tuned_apart(instance);
     if board.iter().any(|standing| standing.drawn.is_none()) {
         return None;
@@ -294,7 +294,7 @@ pub fn measured(instance: &InstanceResult) -> Option<Table> {
         row.push(sum(standing.net().map(|own| own.net)));
         rows.push(row);
     }
-    Some(Table {
+    Some(ReportTable {
         title: instance.name.clone(),
         header: columns,
         rows,
@@ -320,7 +320,7 @@ fn interval(interval: &Interval95) -> String {
 }
 
 /// Pairs of agents on an instance, on the same outcomes.
-pub fn paired(pairs: &[Pair]) -> Option<Table> {
+pub fn paired(pairs: &[Pair]) -> Option<ReportTable> {
     let rows = pairs.iter().map(|pair| {
         let difference = &pair.difference;
         let gain = pair.gain;
@@ -339,7 +339,7 @@ pub fn paired(pairs: &[Pair]) -> Option<Table> {
             .sorted_by(gain),
         ]
     });
-    (!pairs.is_empty()).then(|| Table {
+    (!pairs.is_empty()).then(|| ReportTable {
         title: "Regret of an agent beyond that of another, run by run on the same outcomes".into(),
         header: header(&[
             "agent",
@@ -363,7 +363,7 @@ fn verdict_of(difference: &Interval95) -> Cell {
 }
 
 /// Pairs of agents over all instances.
-pub fn over_all(rows: &[Overall]) -> Option<Table> {
+pub fn over_all(rows: &[Overall]) -> Option<ReportTable> {
     let lines = rows.iter().map(|row| {
         let counted =
             |[all, clear]: [u64; 2]| Cell::number(format!("{all} ({clear})")).sorted_by(all as f64);
@@ -393,7 +393,7 @@ pub fn over_all(rows: &[Overall]) -> Option<Table> {
             broke(row.broke[1]),
         ]
     });
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| ReportTable {
         title: "Share of the possible gain that an agent lost beyond another, mean over instances"
             .into(),
         header: header(&[
@@ -413,9 +413,9 @@ pub fn over_all(rows: &[Overall]) -> Option<Table> {
 }
 
 /// The suites there are.
-pub fn suites(suites: &[(&str, &str)]) -> Table {
+pub fn suites(suites: &[(&str, &str)]) -> ReportTable {
     let rows = suites.iter();
-    Table {
+    ReportTable {
         title: "Suites".into(),
         header: header(&["suite", "what it is"]),
         rows: rows
@@ -425,10 +425,10 @@ pub fn suites(suites: &[(&str, &str)]) -> Table {
 }
 
 /// The agents there are.
-pub fn agents() -> Table {
+pub fn agents() -> ReportTable {
     let configs = AgentConfig::kinds().into_iter();
     let configs = configs.filter_map(|kind| AgentConfig::of_kind(&kind).ok());
-    Table {
+    ReportTable {
         title: "Agents".into(),
         header: header(&["agent", "for", "promise"]),
         rows: configs

@@ -1,7 +1,7 @@
 //! Claims, the paper's and ours, and whether they were seen.
 
 use banister::theory;
-use banister_report::{Cell, Table, Tone};
+use banister_report::{Cell, ReportTable, Tone};
 use banister_sim::Results;
 use banister_sim::results::{AgentResult, InstanceResult};
 use serde_json::json;
@@ -201,8 +201,8 @@ pub fn unknown_detail(broken: Option<u64>, ratio: f64) -> String {
 }
 
 /// The claims as a table.
-pub fn table(claims: &[Claim]) -> Table {
-    Table {
+pub fn table(claims: &[Claim]) -> ReportTable {
+    ReportTable {
         title: "Claims, the paper's and ours".into(),
         header: ["claim", "agent", "seen", "measured"]
             .map(String::from)
@@ -254,7 +254,7 @@ pub fn distances(results: &Results) -> Vec<Distance> {
 }
 
 /// The distances as a table.
-pub fn distance_table(distances: &[Distance]) -> Table {
+pub fn distance_table(distances: &[Distance]) -> ReportTable {
     let rows = distances.iter().map(|d| {
         let distance = if d.comparable {
             format!("{:+.1}%", 100.0 * (d.ours / d.published - 1.0))
@@ -269,7 +269,7 @@ pub fn distance_table(distances: &[Distance]) -> Table {
             Cell::number(distance),
         ]
     });
-    Table {
+    ReportTable {
         title: "Distance from the published final regrets (published settings)".into(),
         header: ["", "published", "ours", "± sd", "distance"]
             .map(String::from)

@@ -30,7 +30,7 @@ pub const BANISTER: &str = "banister";
 pub struct Linear {
     /// Actions that change, the safe cost known.
     pub contextual: InstanceResult,
-    /// The same with the safe cost unknown.
+    /// Actions that change, the safe cost unknown.
     pub unknown: InstanceResult,
     /// One instance per margin.
     pub margins: Vec<InstanceResult>,
@@ -122,7 +122,7 @@ pub fn sort(
 }
 
 impl Linear {
-    /// Everything, for the tables.
+    /// All instances, for the tables.
     pub fn instances(&self) -> Vec<InstanceResult> {
         let first = [&self.contextual, &self.unknown];
         let all = first.into_iter().chain(&self.margins).chain(&self.arms);

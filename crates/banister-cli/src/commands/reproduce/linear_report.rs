@@ -1,6 +1,6 @@
 //! The linear sections of the report.
 
-use banister_report::{Cell, Figure, FigureRef, Panel, Row, Section, Series, Table, Tone};
+use banister_report::{Cell, Figure, FigureRef, Panel, ReportTable, Row, Section, Series, Tone};
 use banister_sim::Results;
 use banister_sim::results::InstanceResult;
 
@@ -161,7 +161,7 @@ fn safe_cost(linear: &Linear) -> Section {
 }
 
 /// Observed coverage of every radius.
-pub fn coverage_table(linear: &Linear) -> Table {
+pub fn coverage_table(linear: &Linear) -> ReportTable {
     let row = |watched: &Watched| {
         let (delta, coverage) = (watched.delta, &watched.coverage);
         let within = coverage.left as f64 <= delta * coverage.runs as f64;
@@ -183,7 +183,7 @@ pub fn coverage_table(linear: &Linear) -> Table {
             Cell::number(ratio(1)),
         ]
     };
-    Table {
+    ReportTable {
         title: "Coverage of the confidence sets".into(),
         header: [
             "radius",

@@ -10,7 +10,7 @@ mod linear_claims;
 mod linear_report;
 mod report;
 
-use banister_report::Table;
+use banister_report::ReportTable;
 use banister_sim::{Options, Results};
 use claims::{Claim, Distance};
 
@@ -63,12 +63,12 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         return Ok(());
     }
     terminal::say("")?;
-    terminal::print(&Table {
+    terminal::print(&ReportTable {
         title: "The paper's experiment".into(),
         ..terminal::summary(&parts.paper)
     })?;
     terminal::print(&distance_table)?;
-    terminal::print(&Table {
+    terminal::print(&ReportTable {
         title: "Actions that change in every round".into(),
         ..terminal::summary(&Results {
             instances: vec![parts.linear.contextual.clone()],

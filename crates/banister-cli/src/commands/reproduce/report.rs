@@ -2,7 +2,7 @@
 
 use banister_report::LineKind;
 use banister_report::{
-    Document, Figure, FigureRef, Panel, ReferenceLine, Row, Section, Series, Table,
+    Document, Figure, FigureRef, Panel, ReferenceLine, ReportTable, Row, Section, Series,
 };
 use banister_sim::Results;
 
@@ -11,7 +11,7 @@ use super::experiments::{MARGINS, Parts};
 use super::linear_report;
 use crate::terminal::{self, final_regret, number};
 
-pub fn document(parts: &Parts, claims: &[Claim], distances: &Table) -> Document {
+pub fn document(parts: &Parts, claims: &[Claim], distances: &ReportTable) -> Document {
     let first = &parts.paper.instances[0];
     let (horizon, runs) = (first.horizon, first.agents[0].runs.len());
     Document {

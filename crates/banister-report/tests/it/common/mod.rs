@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use banister_report::{Cell, Document, Figure, FigureRef, Section, Table, Tone};
+use banister_report::{Cell, Document, Figure, FigureRef, ReportTable, Section, Tone};
 use banister_sim::banister::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
     AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, Results,
@@ -116,7 +116,7 @@ pub fn document(results: &Results) -> Document {
         sections: vec![Section {
             title: "Section <one>".into(),
             paragraphs: vec!["1 < 2".into()],
-            tables: vec![Table {
+            tables: vec![ReportTable {
                 title: "Table & co".into(),
                 header: vec!["agent".into(), "regret".into()],
                 rows: vec![vec![

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::parts::{Draw, agents, all, at_most, entry, run};
 use crate::compare::entry::Entry;
-use crate::compare::published::{Accuracy, Published, Quantity};
+use crate::compare::published::{Accuracy, PublishedNumber, Quantity};
 use crate::environment::{
     BernoulliConfig, BetaConfig, ClippedGaussianConfig, EnvironmentConfig, L1Config, L2Config,
     LowerBoundConfig,
@@ -42,7 +42,7 @@ fn as_in_the_paper() -> Value {
     json!({"kind": "opb", "intervals": "paper", "optimism": "paper"})
 }
 
-pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+pub(super) fn paper() -> Result<(Vec<Entry>, Vec<PublishedNumber>), Error> {
     let published = json!({"kind": "opb", "intervals": "published", "optimism": "published"});
     let (mut entries, mut numbers) = (Vec::new(), Vec::new());
     for (threshold, _) in FIGURES {
@@ -66,7 +66,7 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
                 agents(&[published.clone(), json!({"kind": "opb"})])?,
             )
         });
-        numbers.push(Published {
+        numbers.push(PublishedNumber {
             instance: name,
             agent: "opb (published)".into(),
             quantity: Quantity::Regret,
@@ -92,7 +92,7 @@ pub(super) fn paper() -> Result<(Vec<Entry>, Vec<Published>), Error> {
                 })])?,
             )
         });
-        numbers.push(Published {
+        numbers.push(PublishedNumber {
             instance: name,
             agent: "opb (published)".into(),
             quantity: Quantity::Regret,

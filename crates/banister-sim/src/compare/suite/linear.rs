@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::parts::{agents, all, at_most, entry, on_sphere, run};
 use crate::compare::entry::Entry;
-use crate::compare::published::{Accuracy, Published, Quantity};
+use crate::compare::published::{Accuracy, PublishedNumber, Quantity};
 use crate::environment::{
     Actions, AuthorsLinearConfig, DirectionsConfig, Drawn, EnvironmentConfig, Instances,
     LinearConfig, ParameterLaw,
@@ -208,7 +208,7 @@ struct AuthorsRuns {
     /// True if `oplb` plays beside the authors' agents.
     with_oplb: bool,
     entries: Vec<Entry>,
-    numbers: Vec<Published>,
+    numbers: Vec<PublishedNumber>,
 }
 
 impl AuthorsRuns {
@@ -244,7 +244,7 @@ impl AuthorsRuns {
             agents(&declared)?,
         ));
         for (agent, (value, sd)) in std::iter::zip(kinds, stored) {
-            self.numbers.push(Published {
+            self.numbers.push(PublishedNumber {
                 instance: name.clone(),
                 agent: agent.into(),
                 quantity: Quantity::ActionRegret,
@@ -276,7 +276,7 @@ impl AuthorsRuns {
     }
 }
 
-pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+pub(super) fn authors() -> Result<(Vec<Entry>, Vec<PublishedNumber>), Error> {
     let mut all = AuthorsRuns {
         with_oplb: true,
         ..AuthorsRuns::default()
@@ -309,7 +309,7 @@ pub(super) fn authors() -> Result<(Vec<Entry>, Vec<Published>), Error> {
 }
 
 /// Only the agents that numbers were published of: it is long enough with them.
-pub(super) fn authors_long() -> Result<(Vec<Entry>, Vec<Published>), Error> {
+pub(super) fn authors_long() -> Result<(Vec<Entry>, Vec<PublishedNumber>), Error> {
     let mut all = AuthorsRuns::default();
     for (d, threshold, stored) in AUTHORS_LONG {
         all.fixed((d, threshold), ", 10⁷ rounds", stored, LONG)?;
@@ -324,7 +324,7 @@ const DIRECTIONS: [([f64; 2], u64, f64, f64); 2] = [
     ([0.05, 0.25], 100_000, 13.0, 7.4),
 ];
 
-pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Error> {
+pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<PublishedNumber>), Error> {
     let (mut entries, mut numbers) = (Vec::new(), Vec::new());
     let theirs = |kind: &str| json!({"kind": kind, "radius": "paper", "norm": 1.0});
     for (range, horizon, gen_op, roful) in DIRECTIONS {
@@ -348,7 +348,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
             )
         });
         for (agent, value) in [("gen_op", gen_op), ("roful", roful)] {
-            numbers.push(Published {
+            numbers.push(PublishedNumber {
                 instance: name.clone(),
                 agent: agent.into(),
                 quantity: Quantity::ActionRegretPerRoot,
@@ -358,7 +358,7 @@ pub(super) fn directions(seed: u64) -> Result<(Vec<Entry>, Vec<Published>), Erro
                 runs: Some(30),
                 source: "Hutchinson et al. 2024, figure 2, read off the plot",
             });
-            numbers.push(Published {
+            numbers.push(PublishedNumber {
                 instance: name.clone(),
                 agent: agent.into(),
                 quantity: Quantity::Violations,

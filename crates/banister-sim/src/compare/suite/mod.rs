@@ -11,7 +11,7 @@ mod routing;
 use banister::Error;
 
 use super::entry::Entry;
-use super::published::Published;
+use super::published::PublishedNumber;
 
 /// The suites: name and purpose.
 pub const SUITES: [(&str, &str); 11] = [
@@ -71,7 +71,7 @@ pub struct Suite {
     /// Instances with the agents proposed for them.
     pub entries: Vec<Entry>,
     /// Numbers published about them.
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedNumber>,
 }
 
 impl Suite {

@@ -20,10 +20,10 @@ pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
     declared.iter().map(one).collect()
 }
 
-/// Tells agents how long parameters on the unit sphere are where signals go from −1 to 1, in units of that range.
+/// Declares S to agents for parameters on the unit sphere and signals from −1 to 1, in units of that range.
 pub(super) fn on_sphere(agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
-    let told = |agent: AgentConfig| agent.with_parameter_norm(0.5);
-    agents.into_iter().map(told).collect()
+    let declared = |agent: AgentConfig| agent.with_parameter_norm(0.5);
+    agents.into_iter().map(declared).collect()
 }
 
 /// Lists every kind of agent with or without features, with its defaults; on arms also those whose paper is for

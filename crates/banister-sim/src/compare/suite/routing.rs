@@ -42,7 +42,7 @@ enum Start {
     Warm,
     /// With replacement, nothing known before.
     Long,
-    /// The same for as long as some passes, for agents that may look at the class of a request.
+    /// With replacement for `passes` times the number of requests, for agents that may look at a request's class.
     ByClass { passes: u64 },
 }
 

@@ -1,4 +1,4 @@
-//! Checks of a Parquet file before it is decoded.
+//! Limits on what a Parquet file may claim, checked before it is decoded.
 //!
 //! The decoder allocates what headers claim: a file of a few bytes may claim gigabytes, or groups within
 //! groups that no stack holds. So the headers are read here first, byte by byte (Thrift's compact
@@ -10,8 +10,8 @@ use crate::TableError;
 
 /// Most columns of a table.
 pub(crate) const MOST_COLUMNS: usize = 10_000;
-/// Bytes of metadata that become one byte in memory, at most.
-const METADATA: usize = 32;
+/// Bytes in memory that one byte of metadata becomes, at most.
+const METADATA_GROWTH: usize = 32;
 /// Bytes of a dictionary's entry in memory, beside its text.
 const ENTRY: u64 = 40;
 /// Encodings whose pages decode to no more than their size: plain, dictionaries, runs, split streams.
@@ -43,7 +43,7 @@ pub(crate) fn check_footer(content: &[u8], most: usize) -> Result<(), TableError
     if !content.ends_with(b"PAR1") {
         return Err(damaged());
     }
-    if length > most / METADATA {
+    if length > most / METADATA_GROWTH {
         return Err(too_large(format!("its metadata has {length} bytes")));
     }
     let mut footer = Thrift::new(&content[start..end]);
@@ -170,7 +170,7 @@ fn decoded(pages: &[u8]) -> Result<u64, TableError> {
             }
             None => largest = largest.max(size),
         }
-        pages.take(length)?;
+        pages.bytes(length)?;
     }
     Ok(dictionaries.saturating_add(largest))
 }
@@ -180,7 +180,7 @@ fn damaged() -> TableError {
 }
 
 fn too_large(claim: String) -> TableError {
-    TableError::TooLarge(format!("{claim}, which is too much"))
+    TableError::TooLarge(format!("{claim}, more than is allowed"))
 }
 
 /// Reader of Thrift's compact protocol.
@@ -193,14 +193,14 @@ impl<'a> Thrift<'a> {
         Self { rest }
     }
 
-    fn take(&mut self, count: usize) -> Result<&'a [u8], TableError> {
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], TableError> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(damaged)?;
         self.rest = rest;
         Ok(taken)
     }
 
     fn byte(&mut self) -> Result<u8, TableError> {
-        self.take(1).map(|bytes| bytes[0])
+        self.bytes(1).map(|bytes| bytes[0])
     }
 
     fn varint(&mut self) -> Result<u64, TableError> {
@@ -222,7 +222,7 @@ impl<'a> Thrift<'a> {
 
     fn binary(&mut self) -> Result<&'a [u8], TableError> {
         let length = usize::try_from(self.varint()?).map_err(|_| damaged())?;
-        self.take(length)
+        self.bytes(length)
     }
 
     /// Length of a list and the type of its elements, each of which has at least a byte.
@@ -238,13 +238,13 @@ impl<'a> Thrift<'a> {
         Ok((count, head & 15))
     }
 
-    /// Passes the number and the type of every field of a struct to `take`, which reads its value; the types
+    /// Passes the number and the type of every field of a struct to `read`, which reads its value; the types
     /// of the first fields are known.
     fn fields(
         &mut self,
         types: &[u8],
         depth: usize,
-        mut take: impl FnMut(&mut Self, i64, u8) -> Result<(), TableError>,
+        mut read: impl FnMut(&mut Self, i64, u8) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         if depth > DEEPEST {
             return Err(damaged());
@@ -264,7 +264,7 @@ impl<'a> Thrift<'a> {
             if id > i16::MAX.into() || types.get(place).is_some_and(|known| *known != kind) {
                 return Err(damaged());
             }
-            take(self, id, kind)?;
+            read(self, id, kind)?;
         }
     }
 
@@ -273,9 +273,9 @@ impl<'a> Thrift<'a> {
         match kind {
             // The value is in the type.
             1 | 2 => Ok(()),
-            3 => self.take(1).map(|_| ()),
+            3 => self.bytes(1).map(|_| ()),
             4..=6 => self.varint().map(|_| ()),
-            7 => self.take(8).map(|_| ()),
+            7 => self.bytes(8).map(|_| ()),
             BINARY => self.binary().map(|_| ()),
             LIST | 10 => {
                 if depth > DEEPEST {
@@ -287,7 +287,7 @@ impl<'a> Thrift<'a> {
                 (0..count).try_for_each(|_| self.skip(kind, depth + 1))
             }
             STRUCT => self.fields(&[], depth, |own, _, kind| own.skip(kind, depth + 1)),
-            13 => self.take(16).map(|_| ()),
+            13 => self.bytes(16).map(|_| ()),
             // Parquet has no maps.
             _ => Err(damaged()),
         }
