@@ -10,7 +10,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
 
 use crate::context::Contextual;
 use crate::decision::{ActionSet, Decision, Labels, Naming, Policy, Told};
@@ -160,15 +159,14 @@ impl State {
         (naming, context): (Naming, Option<Contextual>),
         identity: Identity,
     ) -> Self {
-        let described = serde_json::to_value(&config).unwrap_or_default();
-        let kind = described.get("kind").and_then(Value::as_str);
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
         let mut state = Self {
-            kind: kind.unwrap_or_default().to_string(),
+            kind: config.kind().to_string(),
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
                 capped: Arc::new(capped.collect()),
+                assumptions: Arc::new(agent.assumptions()),
                 ..ActionSet::default()
             }),
             index: HashMap::new(),
@@ -225,6 +223,7 @@ impl State {
             labels,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
+            assumptions: Arc::clone(&self.set.assumptions),
             actions: actions.map_or(0, |actions| actions.count),
             safe: actions.map_or(0, |actions| actions.safe),
             agent: self.identity.id,
