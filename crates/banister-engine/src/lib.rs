@@ -49,8 +49,8 @@ pub use events::{
 };
 pub use queries::{
     ArmView, EvidenceView, ExperimentStats, ExperimentSummary, ExperimentView, HistoryView,
-    ListExperiments, LiveState, Page, Picture, Query, ReadDigest, ReadExperiment, ReadFacts,
-    ReadHistory, ReadImports, ReadSegments, ReadState, ReadStats, Refusing, SegmentPage,
+    ListExperiments, LiveState, Page, Query, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
+    ReadImports, ReadSegments, ReadState, ReadStats, Refusing, RenderedView, SegmentPage,
     SegmentState, Stats, SummariseExperiments, TtlStatus, in_units_of_certificates,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};

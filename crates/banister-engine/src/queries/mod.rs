@@ -20,8 +20,8 @@ mod ttl;
 pub use digest::ReadDigest;
 pub use estimates::in_units_of_certificates;
 pub use experiment::{
-    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, Picture, ReadExperiment,
-    Refusing, SummariseExperiments,
+    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadExperiment, Refusing,
+    RenderedView, SummariseExperiments,
 };
 pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, ReadHistory};

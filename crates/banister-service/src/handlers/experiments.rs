@@ -175,8 +175,8 @@ pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    let picture = app.query(ReadExperiment(name.into())).await?;
-    Ok(raw(picture.json()?.to_string()))
+    let view = app.query(ReadExperiment(name.into())).await?;
+    Ok(raw(view.json()?.to_string()))
 }
 
 pub async fn change(

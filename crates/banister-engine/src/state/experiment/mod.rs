@@ -7,10 +7,10 @@
 mod afford;
 mod alarm;
 mod change;
-mod kept;
 mod missing;
 mod policy;
 mod saved;
+mod view_cache;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ use afford::Allowed;
 pub(crate) use afford::reserve;
 pub use alarm::{AlarmRaised, RecordedAlarm};
 pub use change::Change;
-use kept::Kept;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
+use view_cache::ViewCache;
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
@@ -124,8 +124,8 @@ pub struct Experiment {
     pub(crate) frame: Arc<Frame>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
-    pub(crate) kept_view: Kept,
-    pub(crate) kept_summary: Kept,
+    pub(crate) view_cache: ViewCache,
+    pub(crate) summary_cache: ViewCache,
 }
 
 impl Experiment {
@@ -177,8 +177,8 @@ impl Experiment {
             facts,
             frame,
             learner,
-            kept_view: Kept::default(),
-            kept_summary: Kept::default(),
+            view_cache: ViewCache::default(),
+            summary_cache: ViewCache::default(),
             checked,
         })
     }

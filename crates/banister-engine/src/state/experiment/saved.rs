@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
-use super::kept::Kept;
+use super::view_cache::ViewCache;
 use super::{
     Arm, Core, Counts, Experiment, ExperimentStatus, ForcedSafe, Imported, Latest, Missing,
     RecordedAlarm, parts,
@@ -241,8 +241,8 @@ impl Experiment {
             facts,
             frame,
             learner,
-            kept_view: Kept::default(),
-            kept_summary: Kept::default(),
+            view_cache: ViewCache::default(),
+            summary_cache: ViewCache::default(),
             checked,
         };
         experiment.reframe()?;

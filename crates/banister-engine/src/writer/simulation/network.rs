@@ -19,7 +19,7 @@ use crate::commands::{
     DecisionRequest, Expire, OutcomeReport, Report, Reported,
 };
 use crate::events::Author;
-use crate::queries::{ExperimentView, Picture, ReadExperiment, ReadTtls, Ttls};
+use crate::queries::{ExperimentView, ReadExperiment, ReadTtls, RenderedView, Ttls};
 use crate::refusal::Refusal;
 
 /// A request as it goes over the network: it may come twice, late, out of order or never.
@@ -49,7 +49,7 @@ pub enum Answer {
     Decided(Vec<Result<Decided, Refusal>>),
     Reported(Vec<Result<Reported, Refusal>>),
     Changed(Vec<Result<ExperimentView, Refusal>>),
-    View(Option<Arc<Picture<ExperimentView>>>),
+    View(Option<Arc<RenderedView<ExperimentView>>>),
     Ttls(Option<Ttls>),
     Expired(Vec<Result<(), Refusal>>),
 }
