@@ -224,7 +224,7 @@ impl World {
         self.numbers.restarts += 1;
         self.server
             .note(|| format!("process {process} starts, accept_clock: {accept_clock}"));
-        let outside = Process {
+        let platform = Process {
             server: self.server.clone(),
             number: process,
             up: Duration::from_secs(self.rng.random_range(0..1_000_000)),
@@ -242,7 +242,7 @@ impl World {
         let rng = ChaCha12Rng::seed_from_u64(self.rng.random());
         self.processes[process] = Running {
             engine: Some(Engine::new(
-                Box::new(outside),
+                Box::new(platform),
                 options,
                 Box::new(Quiet),
                 rng,
