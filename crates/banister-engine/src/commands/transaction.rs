@@ -229,7 +229,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Policy that the budgets of an experiment can pay for, given all that this commit has reserved before.
-    pub(super) fn afford(
+    pub(super) fn within_budgets(
         &mut self,
         experiment: u64,
         published: Arc<PublishedPolicy>,

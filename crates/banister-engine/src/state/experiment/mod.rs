@@ -4,8 +4,8 @@
 //! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
 //! policy in force, the trace for the page) is kept beside it.
 
-mod afford;
 mod alarm;
+mod budget_check;
 mod change;
 mod missing;
 mod policy;
@@ -28,9 +28,9 @@ use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
 use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, OwnOrigin};
 use crate::time::Timestamp;
-use afford::Allowed;
-pub(crate) use afford::reserve;
 pub use alarm::{AlarmRaised, RecordedAlarm};
+use budget_check::Allowed;
+pub(crate) use budget_check::reserve;
 pub use change::Change;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
