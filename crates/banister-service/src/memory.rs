@@ -64,14 +64,14 @@ pub fn limit_in(root: &Path) -> usize {
 }
 
 /// Memory that requests share.
-pub struct Budget {
+pub struct MemoryBudget {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
     /// Bytes for large shares.
     most: usize,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub fn new(bytes: usize) -> Self {
         let small = (bytes / SMALL_PART).max(SMALL);
         let most = bytes.saturating_sub(small).max(SMALL);
@@ -91,8 +91,8 @@ impl Budget {
         self.most
     }
 
-    /// Takes a share; a refusal says whether coming again makes sense.
-    pub async fn take(&self, bytes: usize) -> Result<Share, Problem> {
+    /// Reserves memory for a request; the refusal of a request that can never fit differs from that of one that can wait.
+    pub async fn reserve(&self, bytes: usize) -> Result<Share, Problem> {
         if bytes > self.most {
             let detail = format!(
                 "the request would take about {bytes} bytes of memory, and {} are allowed: send less at once",
@@ -125,16 +125,16 @@ pub struct Share(OwnedSemaphorePermit);
 impl Share {
     /// The same bytes, with the share until the last of them is dropped.
     pub fn keep_with(self, content: Bytes) -> Bytes {
-        struct Kept(
+        struct Accounted(
             Bytes,
             #[expect(dead_code, reason = "given back by its drop")] OwnedSemaphorePermit,
         );
-        impl AsRef<[u8]> for Kept {
+        impl AsRef<[u8]> for Accounted {
             fn as_ref(&self) -> &[u8] {
                 &self.0
             }
         }
-        Bytes::from_owner(Kept(content, self.0))
+        Bytes::from_owner(Accounted(content, self.0))
     }
 }
 

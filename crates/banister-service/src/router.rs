@@ -169,7 +169,7 @@ async fn shared(app: &App, held: &Held, response: Response) -> Response {
     };
     let share = match held.part(length as usize) {
         Some(share) => share,
-        None => match app.budget.take(length as usize).await {
+        None => match app.memory.reserve(length as usize).await {
             Ok(share) => share,
             Err(problem) => return problem.into_response(),
         },

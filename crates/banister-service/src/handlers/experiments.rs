@@ -120,7 +120,7 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
     });
     let failed = |_| Problem::unavailable("rendering failed");
     let (bytes, page) = lengths.await.map_err(failed)??;
-    Held::current().add(app.budget.take(bytes).await?);
+    Held::current().add(app.memory.reserve(bytes).await?);
     let joined = tokio::task::spawn_blocking(move || {
         let mut json = format!("{{\"{name}\":[");
         json.reserve(bytes);
