@@ -163,11 +163,11 @@ def test_the_list_of_decisions_is_paged(ask: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "wrong", "complaint"),
     [
-        ("time", 5, "State.time is 5"),
-        ("outcomes", "many", "State.outcomes is 'many'"),
-        ("arms", {}, "State.arms is {}"),
+        ("time", 5, "ExperimentState.time is 5"),
+        ("outcomes", "many", "ExperimentState.outcomes is 'many'"),
+        ("arms", {}, "ExperimentState.arms is {}"),
         ("estimates", {"reward": {"mean": 1, "lower": "low", "upper": 1}, "guardrails": []}, "reward.lower is 'low'"),
-        ("certificate", {"guardrails": []}, "State.certificate has no optimistic_reward"),
+        ("certificate", {"guardrails": []}, "ExperimentState.certificate has no optimistic_reward"),
     ],
 )
 def test_what_is_not_understood_is_named(ask: Any, key: str, wrong: Any, complaint: str) -> None:

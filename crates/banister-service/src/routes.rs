@@ -194,7 +194,7 @@ pub static ROUTES: &[Route] = &[
         post(experiments::acknowledge)),
     route!(GET "/v1/experiments/{name}/state", Read, "read_state",
         "The policy now, its certificate, and the estimates of every arm", Takes::Nothing,
-        (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
+        (200, Gives::Json("ExperimentState")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/segments", Read, "list_segments",
         "Segments and the policy in each, those seen most often first, the pool of all others last",
         Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 503],

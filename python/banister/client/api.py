@@ -17,7 +17,7 @@ from .codec import decode, numbers
 from .log_files import file_from_log, log_from_csv
 from .retry import LostAnswer, Steps
 from .transport import request
-from .types import Audit, Decision, DecisionSummary, Experiment, History, OutcomeAnswer, SegmentRow, State
+from .types import Audit, Decision, DecisionSummary, Experiment, ExperimentState, History, OutcomeAnswer, SegmentRow
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -264,9 +264,9 @@ class Api(Calls):
     # State, history and logs
 
     @request
-    def state(self, name: str) -> Steps[State]:
+    def state(self, name: str) -> Steps[ExperimentState]:
         """Returns the live state: policy, certificate, estimates, arms, and any alarm."""
-        return decode(State, (yield from self._json("GET", f"{path(name)}/state")))
+        return decode(ExperimentState, (yield from self._json("GET", f"{path(name)}/state")))
 
     @request
     def segments(self, name: str, *, limit: int = 50, offset: int = 0) -> Steps[list[SegmentRow]]:

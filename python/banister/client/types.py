@@ -494,6 +494,38 @@ class Experiment(ExperimentMethods):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExperimentState(Answer):
+    """Live state of an experiment: its policy now, estimates of every arm, alarms and evidence."""
+
+    #: The experiment.
+    experiment: str
+    #: Its last event.
+    number: int
+    #: Time of the state.
+    time: datetime
+    #: Outcomes known.
+    outcomes: int
+    #: The policy now; where decisions bring their actions, the last one.
+    policy: Policy | None
+    #: Certificate of the policy.
+    certificate: Certificate | None
+    #: The policy's own reward and guardrails.
+    estimates: PolicyEstimates | None
+    #: Every arm.
+    arms: tuple[ArmState, ...]
+    #: Set while the safe action is forced.
+    alarm: ForcedSafe | None
+    #: Alarms that nobody has acknowledged yet, oldest first.
+    alarms: tuple[Alarm, ...]
+    #: Evidence of breaches, one entry per guardrail; none for agents that are not watched.
+    evidence: tuple[Evidence, ...]
+    #: One decision in this many is watched for breaches; more than 1 where outcomes come very late.
+    watched_one_in: int
+    #: The segment that policy and estimates are of, where decisions have one, and its own part of the certificate.
+    segment: SegmentCertificate | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForcedSafe(Answer):
     """Reason for which the safe action is forced."""
 
@@ -746,35 +778,3 @@ class SolverReport(Answer):
     gap: float
     #: Linear problems that exact OPLB solved for its proof; 0 where a linear program is all.
     nodes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class State(Answer):
-    """The live picture of an experiment."""
-
-    #: The experiment.
-    experiment: str
-    #: Its last event.
-    number: int
-    #: Time of the state.
-    time: datetime
-    #: Outcomes known.
-    outcomes: int
-    #: The policy now; where decisions bring their actions, the last one.
-    policy: Policy | None
-    #: Certificate of the policy.
-    certificate: Certificate | None
-    #: The policy's own reward and guardrails.
-    estimates: PolicyEstimates | None
-    #: Every arm.
-    arms: tuple[ArmState, ...]
-    #: Set while the safe action is forced.
-    alarm: ForcedSafe | None
-    #: Alarms that nobody has acknowledged yet, oldest first.
-    alarms: tuple[Alarm, ...]
-    #: Evidence of breaches, one entry per guardrail; none for agents that are not watched.
-    evidence: tuple[Evidence, ...]
-    #: One decision in this many is watched for breaches; more than 1 where outcomes come very late.
-    watched_one_in: int
-    #: The segment that policy and estimates are of, where decisions have one, and its own part of the certificate.
-    segment: SegmentCertificate | None = None

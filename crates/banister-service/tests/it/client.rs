@@ -16,7 +16,7 @@ const ROOTS: [&str; 8] = [
     "History",
     "OutcomeAnswer",
     "SegmentRow",
-    "State",
+    "ExperimentState",
 ];
 /// Classes with methods of their own, by hand.
 const METHODS: [(&str, &str); 4] = [
