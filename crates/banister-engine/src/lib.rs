@@ -57,10 +57,10 @@ pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
     Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration, Counts,
-    Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Experiment, ExperimentStatus, Facts,
-    ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
-    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields,
-    Segments, State, period_bounds,
+    Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState, Experiment,
+    ExperimentStatus, Facts, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind,
+    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    RecordedAlarm, SegmentFields, Segments, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

@@ -14,8 +14,8 @@ use crate::events::to_json;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
-    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, Experiment,
-    ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, State, round,
+    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState,
+    Experiment, ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -82,7 +82,7 @@ impl<T> Deref for RenderedView<T> {
 impl ListExperiments {
     fn page<T>(
         self,
-        state: &mut State,
+        state: &mut EngineState,
         make: fn(&mut Experiment, &ClockSets, Timestamp) -> Arc<RenderedView<T>>,
     ) -> Result<Page<T>, Refusal> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
@@ -121,7 +121,7 @@ fn size(experiment: &Experiment) -> usize {
 impl Query for ListExperiments {
     type Answer = Page<ExperimentView>;
 
-    fn answer(self, state: &mut State) -> Result<Page<ExperimentView>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Page<ExperimentView>, Refusal> {
         self.page(state, view)
     }
 }
@@ -129,7 +129,7 @@ impl Query for ListExperiments {
 impl Query for SummariseExperiments {
     type Answer = Page<ExperimentSummary>;
 
-    fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Page<ExperimentSummary>, Refusal> {
         self.0.page(state, |experiment, sets, now| {
             let mut cache = std::mem::take(&mut experiment.summary_cache);
             let shown = (experiment.number, experiment.budgets.stamp(now));
@@ -163,7 +163,7 @@ pub struct ReadExperiment(pub Arc<str>);
 impl Query for ReadExperiment {
     type Answer = Arc<RenderedView<ExperimentView>>;
 
-    fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.0)?;
         Ok(view(experiment, &sets, now))

@@ -25,7 +25,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
-use crate::state::{AlarmRaised, Detached, SnapshotRound, State};
+use crate::state::{AlarmRaised, Detached, EngineState, SnapshotRound};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
 use platform::{Machine, Platform};
@@ -166,7 +166,7 @@ struct Engine {
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.
-    state: Option<State>,
+    state: Option<EngineState>,
     clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::clock::read_clock;
-use crate::state::{SnapshotRound, State, restore_all};
+use crate::state::{EngineState, SnapshotRound, restore_all};
 use crate::store::{Begun, StoreError, verify_page};
 
 /// Events that a start verifies before the first decision, at least: a tenth of a second.
@@ -104,7 +104,7 @@ impl Engine {
         };
         store.check_count()?;
         let last = store.last()?;
-        let mut state = State::new(self.options.open_bytes, self.detached.clone());
+        let mut state = EngineState::new(self.options.open_bytes, self.detached.clone());
         let restored = restore_all(&mut **store, last)?;
         for (key, reason) in &restored.unusable {
             self.monitor.notice(&format!(

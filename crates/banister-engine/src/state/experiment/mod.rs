@@ -337,7 +337,7 @@ impl Experiment {
                 segment: decision.segment.clone(),
             })?;
         } else if let Some(segment) = &decision.segment {
-            // Whoever acts, the context was met.
+            // Counts the context even though the caller decides.
             self.learner
                 .apply(Op::Met(segment.clone(), decision.action))?;
         }

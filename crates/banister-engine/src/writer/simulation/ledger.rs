@@ -8,7 +8,7 @@ use super::database::Server;
 use crate::commands::{Decided, Reported};
 use crate::events::{Event, EventKind, PublishedPolicy, Record, replay_reports};
 use crate::queries::ExperimentView;
-use crate::state::{Change, Declaration, State};
+use crate::state::{Change, Declaration, EngineState};
 use crate::time::Timestamp;
 
 /// Seconds by which replicas may disagree about the log's time.
@@ -157,7 +157,7 @@ impl Ledger {
     }
 
     /// Holds the whole log against itself, true time and everything that was told; returns its fold.
-    pub fn audit(&self, server: &Server) -> Result<State, String> {
+    pub fn audit(&self, server: &Server) -> Result<EngineState, String> {
         let mut log = Log::default();
         for (record, &(begun, done)) in server.records.iter().zip(&server.written) {
             let before = server.before[record.number as usize - 1];
@@ -272,7 +272,7 @@ fn check_outcome(server: &Server, number: u64, told: &Reported) -> Result<(), St
 /// The log as read by somebody who trusts nothing.
 #[derive(Default)]
 struct Log {
-    state: State,
+    state: EngineState,
     time: Timestamp,
     /// Log's time without the jumps by which it was set.
     elapsed: BTreeMap<u64, i64>,

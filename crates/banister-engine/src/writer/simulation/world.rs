@@ -13,7 +13,7 @@ use super::connection::{Connection, Process, SetsKnown};
 use super::database::{Bug, Shared};
 use super::ledger::{Ledger, check};
 use super::network::{Mailbox, Message, Request};
-use crate::state::{ExperimentStatus, Forgets, PLANTED, State};
+use crate::state::{EngineState, ExperimentStatus, Forgets, PLANTED};
 use crate::store::{Snapshot, Store};
 
 /// Steps of a world before everything is mended.
@@ -434,7 +434,7 @@ impl World {
     }
 
     /// Processes that have folded the whole log agree with it.
-    fn compare_running(&self, fold: &State) -> Result<(), String> {
+    fn compare_running(&self, fold: &EngineState) -> Result<(), String> {
         for (process, running) in self.processes.iter().enumerate() {
             let state = running.engine.as_ref().and_then(|e| e.state.as_ref());
             if let Some(state) = state.filter(|state| state.number == fold.number) {
@@ -445,7 +445,7 @@ impl World {
     }
 
     /// A process has folded the whole log, and agrees with it.
-    fn agrees(&mut self, process: usize, how: &str, fold: &State) -> Result<(), String> {
+    fn agrees(&mut self, process: usize, how: &str, fold: &EngineState) -> Result<(), String> {
         self.act(process, Engine::catch_up)?;
         let engine = self.processes[process].engine.as_ref();
         let state = engine.and_then(|engine| engine.state.as_ref());
@@ -454,7 +454,7 @@ impl World {
     }
 }
 
-fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
+fn check_equal(who: &str, state: &EngineState, fold: &EngineState) -> Result<(), String> {
     let differs = |what: &str| format!("{who}: another {what} than the log");
     check!(state.number == fold.number, "{}", differs("last event"));
     check!(state.time == fold.time, "{}", differs("time"));
@@ -463,7 +463,7 @@ fn check_equal(who: &str, state: &State, fold: &State) -> Result<(), String> {
         "{}",
         differs("clock")
     );
-    let digests = |state: &State| -> Result<Vec<String>, String> {
+    let digests = |state: &EngineState| -> Result<Vec<String>, String> {
         let digests = state.experiments().map(|experiment| experiment.digest());
         digests.collect::<Result<_, _>>().map_err(|e| e.to_string())
     };
