@@ -24,7 +24,7 @@ pub struct RebuiltExperiment {
     pub unusable: Option<String>,
     /// Digest of the learned state, replayed from the start.
     pub digest: String,
-    /// The same, folded from the snapshot on.
+    /// Digest of the learned state, replayed from the snapshot.
     pub from_snapshot: Option<String>,
 }
 

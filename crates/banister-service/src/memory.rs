@@ -20,7 +20,7 @@ const UNIT: usize = 1024;
 /// Shares up to this many bytes have a part of the budget to themselves, so that large requests do not
 /// keep out small ones.
 const SMALL: usize = 256 << 10;
-/// Part of the budget for small shares: one in so many.
+/// Small shares get one part in this many of the budget.
 const SMALL_PART: usize = 8;
 /// Longest time that a request waits for its share.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub fn limit() -> usize {
     limit_in(Path::new("/"))
 }
 
-/// The same, with the system's files under another root.
+/// Memory limit by the system's files under `root`.
 pub fn limit_in(root: &Path) -> usize {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     // `MemTotal:  16384 kB`
@@ -123,7 +123,7 @@ impl MemoryBudget {
 pub struct Share(OwnedSemaphorePermit);
 
 impl Share {
-    /// The same bytes, with the share until the last of them is dropped.
+    /// Keeps the share until the last of the bytes is dropped.
     pub fn keep_with(self, content: Bytes) -> Bytes {
         struct Accounted(
             Bytes,
@@ -162,7 +162,7 @@ impl Held {
         HELD.scope(self, answer).await
     }
 
-    /// Part of a share that covers an answer of so many bytes; without it the rest can be given back.
+    /// Splits off the part of a share that covers an answer of `bytes`, so that the rest can be given back.
     pub fn part(&self, bytes: usize) -> Option<Share> {
         let mut shares = self.0.lock().ok()?;
         let permits = bytes.div_ceil(UNIT);

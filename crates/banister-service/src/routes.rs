@@ -62,7 +62,7 @@ pub enum Takes {
     Nothing,
     /// JSON of a schema.
     Json(&'static str),
-    /// The same, and no body at all means `{}`.
+    /// JSON of a schema; a missing body means `{}`.
     Optional(&'static str),
     /// A table, as CSV or Parquet.
     File,

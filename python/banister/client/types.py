@@ -296,7 +296,7 @@ class BudgetState(Answer):
     decisions: int
     #: Decisions of this period at which the safe action was forced, since the rest did not cover the policy.
     exhausted: int
-    #: The same of the period before, as far as its outcomes have come.
+    #: The period before, as far as its outcomes are known.
     previous: PastPeriod | None
 
 

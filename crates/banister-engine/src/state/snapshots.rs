@@ -18,7 +18,7 @@ pub(crate) struct SnapshotRound {
     pub began: u64,
     /// Last event in the stored snapshot of every experiment, as far as known.
     kept: InSnapshots,
-    /// The same of snapshots in the transaction that has begun.
+    /// Experiment and last event of the snapshots in the open transaction.
     written: Vec<(u64, u64)>,
     /// True if snapshots were stored since the mark.
     mark_is_due: bool,

@@ -48,7 +48,7 @@ impl Readers {
         self.lend(self.most.saturating_sub(1).max(1), read)
     }
 
-    /// The same for those that must not wait for callers: one connection is left to them.
+    /// Reads with a connection that callers never use: for reads that must not wait.
     pub fn with_reserved<T>(
         &self,
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>,

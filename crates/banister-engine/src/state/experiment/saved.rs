@@ -49,7 +49,7 @@ struct Learned {
 
 /// First byte of a snapshot: its version.
 const SEALED: u8 = 7;
-/// The same of one that is compressed.
+/// First byte of a compressed snapshot.
 const PACKED: u8 = 8;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
@@ -169,7 +169,8 @@ impl Experiment {
         self.learner.read(|core| self.saved().sealed(core, number))
     }
 
-    /// The same, made beside the writer where the learner is, and handed over there; `None` then.
+    /// Takes a snapshot. Beside a detached learner it is taken on the learner's thread and handed over there: then
+    /// returns `None`.
     pub(crate) fn snapshot_soon(
         &self,
         number: u64,
