@@ -88,7 +88,7 @@ pub(crate) struct ActionSet {
 pub(crate) struct Policy {
     pub core: Core,
     /// The alarm of `core` in words.
-    pub alarm: Option<Told>,
+    pub alarm: Option<AlarmText>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
     /// True if its outcomes may come by copies that were pickled.
@@ -104,7 +104,7 @@ impl Deref for Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(core: Core, alarm: Option<Told>, batch: Option<u64>) -> Self {
+    pub(crate) fn new(core: Core, alarm: Option<AlarmText>, batch: Option<u64>) -> Self {
         Self {
             core,
             alarm,
@@ -124,13 +124,13 @@ impl Policy {
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
         let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());
-        (alarm.map(|(alarm, told)| alarm_object(py, set, alarm, told))).transpose()
+        (alarm.map(|(alarm, text)| alarm_object(py, set, alarm, text))).transpose()
     }
 }
 
 /// An alarm in words.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct AlarmText {
     /// All of it in a sentence.
     pub message: Arc<str>,
     /// Name of the segment that it is about, if it is about one.
@@ -142,7 +142,7 @@ pub(crate) fn alarm_object<'py>(
     py: Python<'py>,
     set: &ActionSet,
     alarm: &Alarm,
-    told: &Told,
+    text: &AlarmText,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     fields.set_item("kind", word(&alarm.kind)?)?;
@@ -155,8 +155,8 @@ pub(crate) fn alarm_object<'py>(
     fields.set_item("mean", alarm.mean)?;
     fields.set_item("evidence", alarm.evidence)?;
     fields.set_item("forces_safe", alarm.forces_safe)?;
-    fields.set_item("message", &*told.message)?;
-    fields.set_item("segment", told.segment.as_deref())?;
+    fields.set_item("message", &*text.message)?;
+    fields.set_item("segment", text.segment.as_deref())?;
     py.import("banister")?
         .call_method("Alarm", (), Some(&fields))
 }

@@ -6,7 +6,7 @@ use banister::Decision as Core;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionSet, Decision, Policy, Told};
+use super::{ActionSet, AlarmText, Decision, Policy};
 use crate::pickle::unreadable;
 
 /// Decisions by value; those of one policy or action set share it.
@@ -21,7 +21,7 @@ pub(crate) struct Decisions {
 type Row = (u32, u32, usize, u64, Option<Box<[f64]>>);
 
 /// A decision of the core, its alarm in words, and its batch ([`Policy::batch`]).
-type PickledPolicy = (Core, Option<Told>, Option<u64>);
+type PickledPolicy = (Core, Option<AlarmText>, Option<u64>);
 
 /// Collects the values of decisions.
 pub(crate) fn values<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Decisions {
