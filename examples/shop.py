@@ -34,6 +34,7 @@ import numpy as np
 from tqdm import tqdm
 
 import banister
+from banister.client.types import Decision
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0  # of the shop
 
@@ -135,7 +136,7 @@ class Experiment:
                 self.safe.setdefault(signal, []).append(value)
             self.expect(visit, decision, outcome)
 
-    def expect(self, visit: Visit, decision: banister.ServiceDecision, outcome: dict[str, float]) -> None:
+    def expect(self, visit: Visit, decision: Decision, outcome: dict[str, float]) -> None:
         """The purchase is known in minutes, complaints in hours; some visitors are never heard of."""
         _, _, quick, slow, blocks, silent, _ = visit.luck
         names = {guardrail.name for guardrail in self.guardrails}
@@ -163,7 +164,7 @@ class Experiment:
 
     def status(self) -> str:
         """A few words for the live line."""
-        policy = self.client.state(self.name).policy or {}
+        policy: dict[str, float] = self.client.state(self.name).policy or {}
         most = sorted(policy.items(), key=lambda item: -item[1])[:2]
         return f"{self.name}: " + " ".join(f"{action} {p:.0%}" for action, p in most)
 

@@ -19,19 +19,15 @@ True
 
 from __future__ import annotations
 
-import sys
-
-from . import _agent, _agents, client, offline, simulation
+from . import _agents, client, offline, simulation
 from ._agent import Agent, Alarm, agents, load
 from ._agents import *
 from ._features import Features
 from ._figure import Figure
 from ._guardrail import Guardrail, Reward
 from ._native import (
-    Certificate,
     Decision,
     DecisionBatch,
-    GuardrailCertificate,
     SegmentCertificate,
     Solution,
     SolutionBatch,
@@ -41,6 +37,7 @@ from ._native import (
 )
 from ._segments import SegmentTable, SegmentView
 from .client import *
+from .client.types import Certificate, GuardrailCertificate
 from .offline import *
 from .simulation import *
 
@@ -70,16 +67,3 @@ __all__ += _agents.__all__
 __all__ += client.__all__
 __all__ += offline.__all__
 __all__ += simulation.__all__
-
-# Pickles of earlier versions name these modules.
-sys.modules |= {
-    f"{__name__}.{_old}": _module
-    for _module, _olds in {
-        _agent: ["_alarm"],
-        client: ["_service_answers", "_service_state"],
-        client.errors: ["_service_errors"],
-        offline: ["_log", "_offline", "_replay"],
-        simulation: ["_compare", "_environment", "_problem", "_simulate", "_sweep"],
-    }.items()
-    for _old in _olds
-}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import _native
+    from .client.answers import CertificateMethods
 
 _TABLE = "border-collapse: collapse; background: transparent; color: inherit; margin: 0.4em 0"
 _CELL = "padding: 0.15em 0.7em; border: 0; background: transparent; color: inherit; white-space: nowrap; text-align: "
@@ -119,6 +120,8 @@ def decision(one: _native.Decision) -> str:
         costs = ", ".join(f"{name} at most {number(cost)}" for name, cost in own.costs.items())
         shared = "the pool's policy" if own.pooled else "its own policy"
         below = note(f"segment {own.name}: {shared}, {_probability(own.frequency)} of decisions; {costs}".rstrip("; "))
+    if one.alarm is not None:
+        below += note(f"alarm: {one.alarm.message}")
     if one.scale != 1:
         title += f" at {number(one.scale)} of its length"
     return page(title, ["action", "probability"], rows) + certificate(one.certificate) + below
@@ -133,7 +136,7 @@ def decision_batch(batch: _native.DecisionBatch) -> str:
     return page(f"{len(batch):,} decisions", ["action", "drawn", "share"], rows)
 
 
-def certificate(one: _native.Certificate) -> str:
+def certificate(one: CertificateMethods) -> str:
     """Returns a certificate, one row per guardrail."""
     rows = [
         [f"{part.name}{' (capped mean)' * part.capped}", part.pessimistic_cost, part.threshold, part.slack, part.price]
@@ -141,9 +144,7 @@ def certificate(one: _native.Certificate) -> str:
     ]
     notes = [f"based on {one.outcomes:,} outcomes; optimistic reward {number(one.optimistic_reward)}"]
     if one.confidence:
-        notes[0] += f"; confidence {number(one.confidence['safety'])}"
+        notes[0] += f"; confidence {number(one.confidence.safety)}"
     if one.fallback:
         notes.append(f"the safe action was forced: {one.fallback}")
-    if one.alarm:
-        notes.append(f"alarm: {one.alarm.message}")
     return page("Certificate", ["guardrail", "pessimistic cost", "threshold", "slack", "price"], rows, notes)

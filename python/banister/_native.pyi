@@ -20,6 +20,7 @@ from ._types import (
     SegmentLike,
     SegmentsLike,
 )
+from .client.types import Certificate
 
 __version__: str
 
@@ -27,31 +28,6 @@ class _Random(Protocol):
     """A numpy Generator, or anything else with a `random` method."""
 
     def random(self) -> float: ...
-
-@final
-class GuardrailCertificate:
-    """One guardrail's part of a certificate, in the units of its signal."""
-    def __new__(cls, pickled: bytes) -> Self: ...
-    @property
-    def name(self) -> str:
-        """The guardrail."""
-    @property
-    def pessimistic_cost(self) -> float:
-        """The policy's expected signal if every action is as bad as its interval allows."""
-    @property
-    def threshold(self) -> float:
-        """The threshold that it must not cross."""
-    @property
-    def slack(self) -> float:
-        """Distance to the threshold; never negative."""
-    @property
-    def price(self) -> float:
-        """Shadow price: optimistic reward of one more unit of threshold."""
-    @property
-    def capped(self) -> bool:
-        """True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean."""
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the same as a dictionary."""
 
 @final
 class SegmentCertificate:
@@ -79,48 +55,6 @@ class SegmentCertificate:
         exactly."""
     def to_dict(self) -> dict[str, Any]:
         """Returns the same as a dictionary."""
-
-@final
-class Certificate:
-    """Proof that a policy keeps its guardrails, and a bound on its reward."""
-    def __new__(cls, pickled: bytes) -> Self: ...
-    @property
-    def guardrails(self) -> list[GuardrailCertificate]:
-        """One entry per guardrail, in their order."""
-    @property
-    def optimistic_reward(self) -> float:
-        """At least the best feasible policy's reward, if the intervals hold."""
-    @property
-    def value(self) -> float:
-        """Objective at the policy."""
-    @property
-    def upper_bound(self) -> float:
-        """Proven upper bound on the objective of every pessimistically feasible policy."""
-    @property
-    def gap(self) -> float:
-        """`upper_bound - value`."""
-    @property
-    def status(self) -> Literal["optimal", "budget", "infeasible"]:
-        """Status of the solver: "optimal" or "budget"."""
-    @property
-    def fallback(self) -> str | None:
-        """Reason that the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
-        yet), "alarm" (an alarm was raised and nobody has acknowledged it), "budget" (the solver used up its
-        work), "ill_conditioned" (rounding may undo the bounds), "solver_failed" or "paused"."""
-    @property
-    def alarm(self) -> Alarm | None:
-        """The oldest alarm that nobody has acknowledged yet: an assumption of the certificate is false."""
-    @property
-    def confidence(self) -> dict[str, float | None] | None:
-        """Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
-        holds too (None where it is one in expectation). None where the agent does not state them."""
-    @property
-    def outcomes(self) -> int:
-        """Number of outcomes that the decision is based on."""
-    def __getitem__(self, key: str | int, /) -> GuardrailCertificate: ...
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the same as a dictionary of plain values."""
-    def _repr_html_(self) -> str: ...
 
 @final
 class Decision:

@@ -55,9 +55,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<agent::DecisionBatch>()?;
     module.add_class::<compare::Comparison>()?;
     module.add_class::<compared::Compared>()?;
-    module.add_class::<decision::Certificate>()?;
     module.add_class::<decision::Decision>()?;
-    module.add_class::<decision::GuardrailCertificate>()?;
     module.add_class::<decision::SegmentCertificate>()?;
     module.add_class::<fields::Fields>()?;
     module.add_class::<results::ResultTable>()?;

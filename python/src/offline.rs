@@ -192,10 +192,10 @@ pub(crate) fn judge_log<'py>(
     for one in &found {
         let dict = PyDict::new(py);
         dict.set_item("name", &one.name)?;
-        dict.set_item("verdict", word(&one.verdict))?;
+        dict.set_item("verdict", word(&one.verdict)?)?;
         dict.set_item("reason", &one.reason)?;
         dict.set_item("rows_needed", one.rows_needed)?;
-        dict.set_item("direction", word(&one.direction))?;
+        dict.set_item("direction", word(&one.direction)?)?;
         dict.set_item("threshold", one.threshold)?;
         dict.set_item("estimate", estimate(py, &one.estimate)?)?;
         verdicts.append(dict)?;

@@ -10,10 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
 
 use crate::context::Contextual;
-use crate::decision::{ActionSet, Decision, Labels, Naming, Policy, Told};
+use crate::decision::{ActionSet, AlarmText, Decision, Labels, Naming, Policy};
 use crate::error::refused;
 use crate::serials::Serials;
 
@@ -90,7 +89,7 @@ pub(crate) struct State {
     /// Decisions since the last outcome.
     unannounced: VecDeque<Unannounced>,
     /// The alarm that decisions show, in words.
-    described: Option<(Alarm, Told)>,
+    described: Option<(Alarm, AlarmText)>,
 }
 
 /// Decisions of one policy that the monitor does not know of yet.
@@ -160,15 +159,14 @@ impl State {
         (naming, context): (Naming, Option<Contextual>),
         identity: Identity,
     ) -> Self {
-        let described = serde_json::to_value(&config).unwrap_or_default();
-        let kind = described.get("kind").and_then(Value::as_str);
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
         let mut state = Self {
-            kind: kind.unwrap_or_default().to_string(),
+            kind: config.kind().to_string(),
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
                 capped: Arc::new(capped.collect()),
+                assumptions: Arc::new(agent.assumptions()),
                 ..ActionSet::default()
             }),
             index: HashMap::new(),
@@ -225,6 +223,7 @@ impl State {
             labels,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
+            assumptions: Arc::clone(&self.set.assumptions),
             actions: actions.map_or(0, |actions| actions.count),
             safe: actions.map_or(0, |actions| actions.safe),
             agent: self.identity.id,
@@ -357,15 +356,15 @@ impl State {
     }
 
     /// Describes an alarm in words, and numbers its arm as the actions on offer do.
-    fn describe(&mut self, alarm: &mut Alarm) -> Told {
+    fn describe(&mut self, alarm: &mut Alarm) -> AlarmText {
         let declared = *alarm;
         if declared.arm == Some(self.problem.safe) {
             alarm.arm = Some(self.set.safe);
         }
-        if let Some((known, told)) = &self.described
+        if let Some((known, text)) = &self.described
             && *known == declared
         {
-            return told.clone();
+            return text.clone();
         }
         let name = |arm: usize| match &self.context {
             // Alarms about an arm are about the safe one here.
@@ -381,22 +380,22 @@ impl State {
             Ok(problem) => declared.describe(&problem, name, segment),
             Err(error) => error.to_string(),
         };
-        let told = Told {
+        let text = AlarmText {
             message: message.into(),
             segment: segment.map(Into::into),
         };
-        self.described = Some((declared, told.clone()));
-        told
+        self.described = Some((declared, text.clone()));
+        text
     }
 
     /// The alarms that nobody has acknowledged yet.
-    pub(crate) fn alarms(&mut self) -> Vec<(Alarm, Told)> {
+    pub(crate) fn alarms(&mut self) -> Vec<(Alarm, AlarmText)> {
         let alarms = self.agent.monitor().map(|m| m.alarms().to_vec());
         let mut alarms = alarms.unwrap_or_default();
         let described = alarms
             .iter_mut()
             .map(|alarm| (self.describe(alarm), *alarm));
-        described.map(|(told, alarm)| (alarm, told)).collect()
+        described.map(|(text, alarm)| (alarm, text)).collect()
     }
 
     /// Goes on with other draws, and as an agent of its own, in a process that was forked: its siblings

@@ -60,7 +60,9 @@ class Experiment:
                 {"name": arm, "offered": arm not in self.retired, "safe": arm == given["safe"]}
                 for arm in self.agent.arms
             ],
+            "arms_offered": len(self.agent.arms) - len(self.retired),
             "safe": given["safe"],
+            "segments": None,
             "context": None,
             "dimension": None,
             "safe_action": None,
@@ -68,16 +70,23 @@ class Experiment:
             "guardrails": given["guardrails"],
             "confidence": given.get("confidence", 0.99),
             "agent": {"kind": "opb", "delta": 0.01},
+            "on_breach": "safe",
+            "guarantee": "every_round",
+            "rests_on": [],
+            "budgets": {},
             "ttl_seconds": given.get("ttl_seconds"),
             "default_outcome": given.get("default_outcome"),
             "counts": {
                 "decisions": len(self.decisions),
                 "outcomes": complete,
                 "expired": 0,
+                "missing": 0,
                 "imported": self.imported,
                 "forced": 0,
             },
             "alarm": {"reason": "paused", "since": TIME, "decision": None} if self.status == "paused" else None,
+            "refusing": None,
+            "alarms": [],
             "number": len(self.decisions) + complete,
         }
 
@@ -89,8 +98,6 @@ class Experiment:
                 raise Refusal(409, f"the decision `{id}` was another request", field="id", value=id)
             return self.decisions[id]  # type: ignore[no-any-return]
         drawn = self.agent.decide()
-        certificate = drawn.certificate.to_dict()
-        solver = {key: certificate.pop(key) for key in ("status", "value", "upper_bound", "gap")}
         places = {arm: index for index, arm in enumerate(self.agent.arms)}
         self.requests[id] = request
         self.decisions[id] = {
@@ -106,7 +113,7 @@ class Experiment:
                 {"action": arm, "index": places[arm], "safe": arm == self.declared["safe"], "probability": p}
                 for arm, p in drawn.policy.items()
             ],
-            "certificate": {**certificate, "solver": {**solver, "nodes": 0}},
+            "certificate": drawn.certificate.to_dict(),
             "shadow": False,
             "from a newer service": {"the client": "ignores it"},
         }
@@ -241,7 +248,7 @@ class FakeService:
             "known": [],
             "status": known["status"] if known else "open",
             "outcome": known and {"reward": known["reward"], "costs": known["costs"]},
-            "events": [{"number": 1, "time": TIME, "kind": "decision"}],
+            "events": [{"number": 1, "time": TIME, "kind": "decision", "author": "anonymous"}],
         }
 
 

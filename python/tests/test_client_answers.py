@@ -11,6 +11,7 @@ import pytest
 from clients import Make
 
 import banister
+from banister.client.types import Estimate
 
 TIME = "2026-01-02T03:04:05.678901Z"
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
@@ -27,6 +28,8 @@ CERTIFICATE = {
     "solver": {"status": "budget", "value": 0.8, "upper_bound": 0.9, "gap": 0.1, "nodes": 3},
     "fallback": None,
     "outcomes": 4711,
+    "confidence": {"safety": 0.99, "regret": None},
+    "rests_on": [{"text": "the safe action is safe", "watched": False}],
 }
 STATE = {
     "experiment": "checkout",
@@ -45,8 +48,13 @@ STATE = {
             "probability": 0.31,
             "reward": ESTIMATE,
             "guardrails": [ESTIMATE],
+            "matured": 0,
+            "missing": 0,
         }
     ],
+    "alarms": [],
+    "evidence": [{"guardrail": "complaints", "watched": True, "points": [[10, 0.5]], "alarm_at": 6.0}],
+    "watched_one_in": 1,
     "alarm": {"reason": "margin_not_proven", "since": TIME, "decision": None},
 }
 POINT = {"mean": None, "lower": 0, "upper": 1, "pessimistic_cost": 0.1, "threshold": 0.1, "price": 0}
@@ -55,6 +63,7 @@ HISTORY = {
         {"time": TIME, "reward": ESTIMATE, "optimistic_reward": 0.8, "forced": True, "guardrails": [POINT]},
     ],
     "per_minute": [{"time": TIME, "decisions": 5, "outcomes": 4, "forced": 1}],
+    "alarms": [],
 }
 AUDIT = {
     "id": "@1042",
@@ -74,11 +83,14 @@ AUDIT = {
     "taken": "control",
     "propensity": 0.5,
     "known": [
-        {**POLICY[1], "pulls": None, "reward": ESTIMATE, "guardrails": [UNKNOWN]},
+        {**POLICY[1], "offered": True, "pulls": None, "reward": ESTIMATE, "guardrails": [UNKNOWN]},
     ],
     "status": "partial",
     "outcome": {"reward": None, "costs": {"complaints": 0.0}},
-    "events": [{"number": 1042, "time": TIME, "kind": "decision"}, {"number": 1050, "time": TIME, "kind": "part"}],
+    "events": [
+        {"number": 1042, "time": TIME, "kind": "decision", "author": "anonymous"},
+        {"number": 1050, "time": TIME, "kind": "part", "author": "shop"},
+    ],
 }
 
 
@@ -103,8 +115,8 @@ def test_the_state(ask: Any) -> None:
     assert asked == ["/v1/experiments/checkout/state"]
     assert (state.time, state.policy) == (WHEN, {"control": 0.69, "bold": 0.31})
     assert state.certificate["complaints"].price == 0.4
-    assert (state.certificate.status, state.certificate.gap, state.certificate.nodes) == ("budget", 0.1, 3)
-    assert state.estimates.reward == banister.ServiceEstimate(0.5, 0.0, 1.0)
+    assert (state.certificate.status, state.certificate.gap, state.certificate.solver.nodes) == ("budget", 0.1, 3)
+    assert state.estimates.reward == Estimate(mean=0.5, lower=0.0, upper=1.0)
     assert state.estimates.guardrails[0].mean is None
     assert state.estimates.safe == state.estimates.reward
     assert (state.arms[0].pulls, state.arms[0].probability) == (3, 0.31)
@@ -132,12 +144,11 @@ def test_an_audit(ask: Any) -> None:
     client, asked = ask(AUDIT)
     audit = client.decision("checkout", "@1042")
     assert asked == ["/v1/experiments/checkout/decisions/%401042"]
-    assert issubclass(banister.ServiceAudit, banister.ServiceDecision)
-    assert (audit.draw, audit.context, audit.candidates[0]["name"]) == (0.7312, (0.5, 1.0), "a")
+    assert (audit.draw, audit.context, audit.candidates[0].name) == (0.7312, [0.5, 1], "a")
     assert (audit.taken, audit.propensity, audit.status, audit.shadow) == ("control", 0.5, "partial", True)
     assert (audit.known[0].action, audit.known[0].pulls) == ("bold", None)
     assert [event.kind for event in audit.events] == ["decision", "part"]
-    assert audit.outcome == {"reward": None, "costs": {"complaints": 0.0}}
+    assert (audit.outcome.reward, audit.outcome.costs) == (None, {"complaints": 0.0})
     assert audit.to_dict()["certificate"]["guardrails"][0] == {**GUARDRAIL, "capped": False}
 
 
@@ -152,11 +163,11 @@ def test_the_list_of_decisions_is_paged(ask: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "wrong", "complaint"),
     [
-        ("time", 5, "ServiceState.time is 5"),
-        ("outcomes", "many", "ServiceState.outcomes is 'many'"),
-        ("arms", {}, "ServiceState.arms is {}"),
+        ("time", 5, "ExperimentState.time is 5"),
+        ("outcomes", "many", "ExperimentState.outcomes is 'many'"),
+        ("arms", {}, "ExperimentState.arms is {}"),
         ("estimates", {"reward": {"mean": 1, "lower": "low", "upper": 1}, "guardrails": []}, "reward.lower is 'low'"),
-        ("certificate", {"guardrails": []}, "solver"),
+        ("certificate", {"guardrails": []}, "ExperimentState.certificate has no optimistic_reward"),
     ],
 )
 def test_what_is_not_understood_is_named(ask: Any, key: str, wrong: Any, complaint: str) -> None:

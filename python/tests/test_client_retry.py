@@ -163,9 +163,9 @@ def test_creation_that_another_was_faster_with_is_a_conflict(client: Any, servic
 
 def test_arms_after_a_lost_answer(client: Any, service: FakeService) -> None:
     service.faults = [CUT]
-    assert client.add_arm("checkout", "wild").arms[-1]["offered"]
+    assert client.add_arm("checkout", "wild").arms[-1].offered
     service.faults = [CUT]
-    assert not client.retire_arm("checkout", "wild").arms[-1]["offered"]
+    assert not client.retire_arm("checkout", "wild").arms[-1].offered
     assert [path.split()[0] for path in service.paths()] == ["POST", "GET", "DELETE", "GET"]
 
 

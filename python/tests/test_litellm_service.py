@@ -66,7 +66,7 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
 
         def spent() -> float:
             kept = client.experiment("chat").budgets["dollars"]
-            assert isinstance(kept, banister.client.ServiceBudget)
+            assert isinstance(kept, banister.client.types.BudgetState)
             return kept.spent
 
         def is_refused() -> bool:
@@ -110,7 +110,7 @@ def test_the_reaction_to_alarms_is_that_of_the_experiment(tmp_path: Path, on_bre
         routing.close(30)
         wait_for(lambda: bool(client.experiment("chat").alarms))
         (alarm,) = client.experiment("chat").alarms
-        assert (alarm["kind"], alarm["forces_safe"]) == ("range", on_breach == "safe")
+        assert (alarm.kind, alarm.forces_safe) == ("range", on_breach == "safe")
         assert (client.decide("chat").certificate.fallback == "alarm") == (on_breach == "safe")
 
 

@@ -6,7 +6,6 @@ import ast
 import doctest
 import inspect
 import os
-import pickle
 import subprocess
 import sys
 from importlib import metadata, resources
@@ -124,12 +123,6 @@ def test_examples_in_the_book(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
     assert tried > 0
     assert failed == 0
-
-
-def test_pickles_name_modules_of_earlier_versions() -> None:
-    for name in ("_alarm.Alarm", "_service_errors.ServiceError", "_service_state.ServiceState", "_sweep.SweepResult"):
-        module, _, cls = name.partition(".")
-        assert pickle.loads(f"cbanister.{module}\n{cls}\n.".encode()) is getattr(banister, cls)
 
 
 def test_the_command_line() -> None:

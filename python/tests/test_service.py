@@ -20,6 +20,7 @@ from clients import GUARDRAIL, Make
 from served import PATIENCE, make_token, running
 
 import banister
+from banister.client.types import BudgetState, Decision
 
 NAMES = (f"experiment-{i}" for i in itertools.count())
 CONVERSION = banister.Guardrail("conversion", at_least=0.9, relative=True)
@@ -46,11 +47,11 @@ def create(live: Any, **declared: Any) -> str:
     return name
 
 
-def play(live: Any, name: str, rounds: int, seed: int = 0) -> list[banister.ServiceDecision]:
+def play(live: Any, name: str, rounds: int, seed: int = 0) -> list[Decision]:
     """Rounds in batches, with outcomes; the decisions."""
     rng = np.random.default_rng(seed)
     means = {"control": (0.2, 0.05), "bold": (0.8, 0.1)}
-    decisions: list[banister.ServiceDecision] = []
+    decisions: list[Decision] = []
     for _ in range(rounds // 100):
         batch = list(live.decide_batch(name, 100))
         reports = []
@@ -81,7 +82,7 @@ def test_a_declaration_is_checked_made_and_found(live: Any) -> None:
         live.experiment(name)
     made = live.create(name, **declared)
     assert (made.status, made.safe, made.confidence, made.description) == ("running", "control", 0.95, "a test")
-    assert [arm["name"] for arm in made.arms] == ["control", "bold"]
+    assert [arm.name for arm in made.arms] == ["control", "bold"]
     assert [guardrail["name"] for guardrail in made.guardrails] == ["complaints", "conversion"]
     assert made.agent["kind"] == "opb"
     assert live.experiment(name).created == made.created
@@ -103,7 +104,7 @@ def test_refusals_name_the_field(live: Any) -> None:
         live.report(live.decide(name), reward=1e200)
     assert refused.value.field == "reward"
     (alarm,) = live.report(live.decide(name), reward=3.0).alarms
-    assert alarm["kind"] == "reward_range" and not alarm["forces_safe"]
+    assert alarm.kind == "reward_range" and not alarm.forces_safe
     with pytest.raises(banister.ServiceNotFoundError):
         live.report(name, "nobody", reward=1.0)
 
@@ -242,11 +243,11 @@ def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
 
 def test_arms_come_and_go(live: Any) -> None:
     name = create(live)
-    assert [arm["name"] for arm in live.add_arm(name, "wild").arms] == ["control", "bold", "wild"]
+    assert [arm.name for arm in live.add_arm(name, "wild").arms] == ["control", "bold", "wild"]
     with pytest.raises(banister.ServiceConflictError):
         live.add_arm(name, "wild")
     retired = live.retire_arm(name, "bold")
-    assert [arm["offered"] for arm in retired.arms] == [True, False, True]
+    assert [arm.offered for arm in retired.arms] == [True, False, True]
     for decision in live.decide_batch(name, 50):
         assert decision.policy.get("bold", 0.0) == 0.0
 
@@ -273,7 +274,7 @@ def test_an_audit_tells_why(live: Any) -> None:
     )
     assert 0 <= audit.draw < 1
     assert {known.action for known in audit.known} == {*audit.policy, "control"}
-    assert audit.outcome["reward"] in (0.0, 1.0)
+    assert audit.outcome.reward in (0.0, 1.0)
     listed = live.decisions(name, limit=10)
     assert listed[0].id == decision.id
     older = live.decisions(name, limit=10, before=listed[-1].number)
@@ -401,7 +402,7 @@ def test_an_outcome_that_never_comes(live: Any) -> None:
     while not live.experiment(name).counts.expired and time.monotonic() < end:
         time.sleep(0.05)
     audit = live.decision(name, decision.id)
-    assert (audit.status, audit.outcome) == ("expired", outcome)
+    assert (audit.status, audit.outcome.to_dict()) == ("expired", outcome)
     assert audit.events[-1].kind == "default"
     assert live.update(name, ttl_seconds=None).ttl_seconds is None
 
@@ -411,7 +412,7 @@ def test_a_budget_over_time(live: Any) -> None:
     name = create(live, budgets={"complaints": budget})
     first = live.decide(name)
     known = live.experiment(name).budgets["complaints"]
-    assert isinstance(known, banister.ServiceBudget)
+    assert isinstance(known, BudgetState)
     assert (known.amount, known.per, known.spent, known.reserved, known.remaining) == (2, "month", 0, 1, 1)
     assert known.period_start < first.time < known.period_end
     live.decide(name)

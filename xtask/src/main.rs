@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask check | test | bench | paper | dist | audit`.
+//! Developer commands: `cargo xtask check | test | client | bench | paper | dist | audit`.
 //!
 //! Nothing needs to be prepared: a task says what it misses on this machine and installs it, Debian
 //! packages system-wide and Python packages into virtual environments under `target/`.
@@ -23,6 +23,7 @@ const USAGE: &str = "\
 usage: cargo xtask check                        formatting, clippy and the fast tests
        cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc paper rust python package
        cargo xtask bench [PART...]              beside others: rust python service routing
+       cargo xtask client                       the Python client's types, from the service's OpenAPI document
        cargo xtask paper                        docs/paper: figures from results on disk, HTML and PDF
        cargo xtask dist [PART...]               what is released, built and tried: crates binary wheel
        cargo xtask audit                        licences, advisories and sources of all dependencies
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Some((task, [])) if task == "check" => steps(&setup, task, &test::CHECK, &[]),
         Some((task, names)) if task == "test" => steps(&setup, task, &test::STEPS, names),
         Some((task, names)) if task == "bench" => steps(&setup, task, &bench::STEPS, names),
+        Some((task, [])) if task == "client" => client(),
         Some((task, [])) if task == "paper" => steps(&setup, task, &paper::STEPS, &[]),
         Some((task, names)) if task == "dist" => steps(&setup, task, &dist::STEPS, names),
         Some((task, [])) if task == "audit" => steps(&setup, task, &dist::AUDIT, &[]),
@@ -127,6 +129,20 @@ fn beside(task: &str, first: &Step, second: &Step) -> Outcome {
     } else {
         Err("see above".into())
     }
+}
+
+/// Writes the Python client's types; the same test says that they are current.
+fn client() -> Outcome {
+    let mut command = Command::new(env!("CARGO"));
+    let test = [
+        "test",
+        "--package",
+        "banister-service",
+        "--test",
+        "it",
+        "client",
+    ];
+    run(command.args(test).env("BLESS", "1").current_dir(root()))
 }
 
 fn cargo(args: &[&str]) -> Outcome {

@@ -49,18 +49,18 @@ pub use events::{
 };
 pub use queries::{
     ArmView, EvidenceView, ExperimentStats, ExperimentSummary, ExperimentView, HistoryView,
-    ListExperiments, LiveState, Page, Picture, Query, ReadDigest, ReadExperiment, ReadFacts,
-    ReadHistory, ReadImports, ReadSegments, ReadState, ReadStats, Refusing, SegmentPage,
+    ListExperiments, LiveState, Page, Query, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
+    ReadImports, ReadSegments, ReadState, ReadStats, Refusing, RenderedView, SegmentPage,
     SegmentState, Stats, SummariseExperiments, TtlStatus, in_units_of_certificates,
 };
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
     Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration, Counts,
-    Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Experiment, ExperimentStatus, Facts,
-    ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest,
-    MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields,
-    Segments, State, period_bounds,
+    Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState, Experiment,
+    ExperimentStatus, Facts, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind,
+    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    RecordedAlarm, SegmentFields, Segments, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::state::{Experiment, State, restore_all};
+use crate::state::{EngineState, Experiment, restore_all};
 use crate::store::{Database, StoreError};
 
 /// Result of a rebuild.
@@ -24,7 +24,7 @@ pub struct RebuiltExperiment {
     pub unusable: Option<String>,
     /// Digest of the learned state, replayed from the start.
     pub digest: String,
-    /// The same, folded from the snapshot on.
+    /// Digest of the learned state, replayed from the snapshot.
     pub from_snapshot: Option<String>,
 }
 
@@ -46,8 +46,8 @@ pub fn rebuild(
     // Whatever the database itself finds damaged is not worth folding.
     store.check()?;
     let last = store.last()?;
-    let mut whole = State::default();
-    let mut short = State::default();
+    let mut whole = EngineState::default();
+    let mut short = EngineState::default();
     let restored = restore_all(&mut *store, last)?;
     let mut numbers = BTreeMap::new();
     for (number, experiment) in restored.experiments {

@@ -100,9 +100,9 @@ pub struct KnownAction {
     pub estimate: ArmEstimate,
 }
 
-/// The live picture of an experiment.
+/// Live state of an experiment: its policy now, estimates of every arm, alarms and evidence.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct State {
+pub struct ExperimentState {
     /// The experiment.
     pub experiment: String,
     /// Its last event.
@@ -375,7 +375,7 @@ pub fn segments(page: &SegmentPage) -> SegmentList {
 }
 
 /// Renders the live state with names.
-pub fn state(view: &LiveState) -> State {
+pub fn state(view: &LiveState) -> ExperimentState {
     let facts = &view.facts;
     let published = view.published.as_deref();
     let arm = |(number, estimate): &(usize, ArmEstimate)| ArmState {
@@ -386,7 +386,7 @@ pub fn state(view: &LiveState) -> State {
         matured: view.missing.get(*number).map_or(0, |counts| counts.0),
         missing: view.missing.get(*number).map_or(0, |counts| counts.1),
     };
-    State {
+    ExperimentState {
         experiment: facts.experiment.clone(),
         number: view.number,
         time: view.time,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
 
 use crate::health::Health;
-use crate::memory::{Budget, Held};
+use crate::memory::{Held, MemoryBudget};
 use crate::metrics::Metrics;
 use crate::middleware::auth::TokenStore;
 use crate::middleware::rate::Limits;
@@ -44,7 +44,7 @@ pub struct Shared {
     pub health: Arc<Health>,
     pub readers: Arc<Readers>,
     /// Memory that requests share.
-    pub budget: Budget,
+    pub memory: MemoryBudget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
     /// Permits of lists of experiments that are made at once: each takes the writer's time.
@@ -170,7 +170,7 @@ impl App {
     ) -> Result<T, Problem> {
         let readers = self.readers.clone();
         let held = Held::current();
-        held.add(self.budget.take(READ).await?);
+        held.add(self.memory.reserve(READ).await?);
         let read = tokio::task::spawn_blocking(move || {
             let _held = held;
             readers.with(read)

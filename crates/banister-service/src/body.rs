@@ -34,7 +34,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         let held = Held::current();
         share.into_iter().for_each(|share| held.add(share));
         if bytes.len() > SHORT {
-            held.add(app.budget.take(parsed_bytes(&bytes)).await?);
+            held.add(app.memory.reserve(parsed_bytes(&bytes)).await?);
         }
         let charged = parts.extensions.get::<Charged>();
         let Some(charged) = charged.filter(|charged| !charged.is_free()) else {
@@ -79,7 +79,7 @@ pub async fn read(app: &App, body: Body, limit: usize) -> Result<(Bytes, Vec<Sha
         }
         if length > shared {
             let room = (2 * length).max(LEAST).min(announced.max(length));
-            shares.push(app.budget.take(room - shared).await?);
+            shares.push(app.memory.reserve(room - shared).await?);
             shared = room;
             all.reserve_exact(room - all.len());
         }

@@ -8,10 +8,10 @@ pub struct Health {
     /// Age of the last proof from which on the log counts as unavailable, whatever the writer said: it may
     /// be waiting for an answer that does not come.
     most_age: Duration,
-    known: Mutex<Known>,
+    log: Mutex<LogHealth>,
 }
 
-struct Known {
+struct LogHealth {
     outage: Option<String>,
     /// Moment at which the log last answered.
     proof: Instant,
@@ -19,20 +19,20 @@ struct Known {
 
 impl Health {
     pub fn new(most_age: Duration) -> Self {
-        let known = Known {
+        let log = LogHealth {
             outage: Some("the log is being opened".into()),
             proof: Instant::now(),
         };
         Self {
             most_age,
-            known: Mutex::new(known),
+            log: Mutex::new(log),
         }
     }
 
     /// Reason of the outage, if there is one.
     pub fn outage(&self) -> Option<String> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let age = known.proof.elapsed();
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = log.proof.elapsed();
         let silent = || {
             (age > self.most_age).then(|| {
                 format!(
@@ -41,17 +41,17 @@ impl Health {
                 )
             })
         };
-        known.outage.clone().or_else(silent)
+        log.outage.clone().or_else(silent)
     }
 
     pub fn set(&self, outage: Option<String>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.outage = outage;
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.outage = outage;
     }
 
     /// The log has answered.
     pub fn prove(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.proof = Instant::now();
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.proof = Instant::now();
     }
 }

@@ -20,7 +20,7 @@ const UNIT: usize = 1024;
 /// Shares up to this many bytes have a part of the budget to themselves, so that large requests do not
 /// keep out small ones.
 const SMALL: usize = 256 << 10;
-/// Part of the budget for small shares: one in so many.
+/// Small shares get one part in this many of the budget.
 const SMALL_PART: usize = 8;
 /// Longest time that a request waits for its share.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub fn limit() -> usize {
     limit_in(Path::new("/"))
 }
 
-/// The same, with the system's files under another root.
+/// Memory limit by the system's files under `root`.
 pub fn limit_in(root: &Path) -> usize {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
     // `MemTotal:  16384 kB`
@@ -64,14 +64,14 @@ pub fn limit_in(root: &Path) -> usize {
 }
 
 /// Memory that requests share.
-pub struct Budget {
+pub struct MemoryBudget {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
     /// Bytes for large shares.
     most: usize,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub fn new(bytes: usize) -> Self {
         let small = (bytes / SMALL_PART).max(SMALL);
         let most = bytes.saturating_sub(small).max(SMALL);
@@ -91,8 +91,8 @@ impl Budget {
         self.most
     }
 
-    /// Takes a share; a refusal says whether coming again makes sense.
-    pub async fn take(&self, bytes: usize) -> Result<Share, Problem> {
+    /// Reserves memory for a request; the refusal of a request that can never fit differs from that of one that can wait.
+    pub async fn reserve(&self, bytes: usize) -> Result<Share, Problem> {
         if bytes > self.most {
             let detail = format!(
                 "the request would take about {bytes} bytes of memory, and {} are allowed: send less at once",
@@ -123,18 +123,18 @@ impl Budget {
 pub struct Share(OwnedSemaphorePermit);
 
 impl Share {
-    /// The same bytes, with the share until the last of them is dropped.
+    /// Keeps the share until the last of the bytes is dropped.
     pub fn keep_with(self, content: Bytes) -> Bytes {
-        struct Kept(
+        struct Accounted(
             Bytes,
             #[expect(dead_code, reason = "given back by its drop")] OwnedSemaphorePermit,
         );
-        impl AsRef<[u8]> for Kept {
+        impl AsRef<[u8]> for Accounted {
             fn as_ref(&self) -> &[u8] {
                 &self.0
             }
         }
-        Bytes::from_owner(Kept(content, self.0))
+        Bytes::from_owner(Accounted(content, self.0))
     }
 }
 
@@ -162,7 +162,7 @@ impl Held {
         HELD.scope(self, answer).await
     }
 
-    /// Part of a share that covers an answer of so many bytes; without it the rest can be given back.
+    /// Splits off the part of a share that covers an answer of `bytes`, so that the rest can be given back.
     pub fn part(&self, bytes: usize) -> Option<Share> {
         let mut shares = self.0.lock().ok()?;
         let permits = bytes.div_ceil(UNIT);

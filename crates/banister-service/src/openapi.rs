@@ -7,7 +7,7 @@ use banister_engine::{
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Decision, OutcomeAnswer, SegmentList, State};
+use crate::answer::{Decision, ExperimentState, OutcomeAnswer, SegmentList};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
@@ -149,7 +149,7 @@ fn schemas() -> Value {
     let mut given = settings.for_serialize().into_generator();
     given.subschema_for::<ExperimentView>();
     given.subschema_for::<ExperimentList>();
-    given.subschema_for::<State>();
+    given.subschema_for::<ExperimentState>();
     given.subschema_for::<SegmentList>();
     given.subschema_for::<HistoryView>();
     given.subschema_for::<ChangeList>();

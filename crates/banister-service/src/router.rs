@@ -19,9 +19,9 @@ use crate::app::App;
 use crate::memory::{Fixed, Held};
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
-use crate::middleware::leftover::Leftover;
 use crate::middleware::rate::{Amounts, Charged};
 use crate::middleware::request_id::{REQUEST_ID, request_id};
+use crate::middleware::unread_body::UnreadBody;
 use crate::problem::Problem;
 use crate::routes::{Access, METRICS, NOWHERE, ROUTES, Route, Takes};
 
@@ -61,7 +61,7 @@ async fn pipeline(
     let shown = id.clone();
     let shown = shown.to_str().unwrap_or("");
     let announced = request.body().size_hint().exact();
-    let leftover = Leftover::lend(&mut request);
+    let unread = UnreadBody::lend(&mut request);
     let mut charged = Charged::default();
     let mut reusable = true;
     let (mut parts, body) = request.into_parts();
@@ -88,7 +88,7 @@ async fn pipeline(
             match tokio::time::timeout(limit, answer).await {
                 Ok(response) => shared(&app, &held, response).await,
                 Err(_) => {
-                    reusable = leftover.is_none();
+                    reusable = unread.is_none();
                     Problem::unavailable(format!(
                         "no answer within {} seconds; with an id the request can safely be repeated",
                         limit.as_secs_f64()
@@ -98,9 +98,9 @@ async fn pipeline(
             }
         }
     };
-    if let Some(leftover) = leftover {
+    if let Some(unread) = unread {
         if announced.is_none() {
-            let bytes = leftover.read() as f64;
+            let bytes = unread.read() as f64;
             app.limits.spend(
                 &charged,
                 Amounts {
@@ -109,7 +109,7 @@ async fn pipeline(
                 },
             );
         }
-        reusable = reusable && leftover.clear().await;
+        reusable = reusable && unread.clear().await;
     }
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         problem.request_id = Some(shown.into());
@@ -169,7 +169,7 @@ async fn shared(app: &App, held: &Held, response: Response) -> Response {
     };
     let share = match held.part(length as usize) {
         Some(share) => share,
-        None => match app.budget.take(length as usize).await {
+        None => match app.memory.reserve(length as usize).await {
             Ok(share) => share,
             Err(problem) => return problem.into_response(),
         },

@@ -62,7 +62,7 @@ pub enum Takes {
     Nothing,
     /// JSON of a schema.
     Json(&'static str),
-    /// The same, and no body at all means `{}`.
+    /// JSON of a schema; a missing body means `{}`.
     Optional(&'static str),
     /// A table, as CSV or Parquet.
     File,
@@ -194,7 +194,7 @@ pub static ROUTES: &[Route] = &[
         post(experiments::acknowledge)),
     route!(GET "/v1/experiments/{name}/state", Read, "read_state",
         "The policy now, its certificate, and the estimates of every arm", Takes::Nothing,
-        (200, Gives::Json("State")), &[], &[404, 409, 503], get(experiments::state)),
+        (200, Gives::Json("ExperimentState")), &[], &[404, 409, 503], get(experiments::state)),
     route!(GET "/v1/experiments/{name}/segments", Read, "list_segments",
         "Segments and the policy in each, those seen most often first, the pool of all others last",
         Takes::Nothing, (200, Gives::Json("SegmentList")), &[LIMIT, OFFSET], &[400, 404, 503],

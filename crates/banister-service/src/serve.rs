@@ -17,7 +17,7 @@ use crate::app::{App, Shared};
 use crate::connections::{self, Connections};
 use crate::handlers::exchange::MOST_EXPORTS;
 use crate::health::Health;
-use crate::memory::Budget;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::middleware::auth::{self, TokenStore};
 use crate::middleware::rate::Limits;
@@ -238,7 +238,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         metrics,
         health,
         readers,
-        budget: Budget::new(settings.memory / 2),
+        memory: MemoryBudget::new(settings.memory / 2),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
         // They leave half of the cores to others.
         lists: Arc::new(Semaphore::new(cores().div_ceil(2))),

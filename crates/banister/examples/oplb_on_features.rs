@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p banister --example oplb_on_features`
 
-use banister::{Guardrail, Oplb, OplbConfig, Problem};
+use banister::{Agent, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
 
 struct Uniform(u64);
 
@@ -49,19 +49,17 @@ fn main() -> Result<(), banister::Error> {
         let offers: Vec<f64> = (0..4)
             .flat_map(|_| [1.0, uniform.next(), uniform.next()])
             .collect();
-        agent.offer(&offers)?;
-        let decision = agent.decide();
+        let decision = agent.decide(&Round::offering(&offers))?;
         assert!(decision.guardrails[0].slack >= 0.0);
         let action = decision.draw(uniform.next());
-        let x = agent
-            .features(action)
-            .map_or(vec![1.0, 0.0, 0.0], <[f64]>::to_vec);
+        let own = offers.get(3 * action..3 * action + 3);
+        let x = own.unwrap_or(&[1.0, 0.0, 0.0]);
         let noise = [0.2 * (uniform.next() - 0.5), 0.2 * (uniform.next() - 0.5)];
-        let r = (dot(&x, &reward) + noise[0]).clamp(0.0, 1.0);
-        let c = (dot(&x, &cost) + noise[1]).clamp(0.0, 1.0);
-        agent.observe(action, r, &[c])?;
-        earned += dot(&x, &reward);
-        spent += dot(&x, &cost);
+        let r = (dot(x, &reward) + noise[0]).clamp(0.0, 1.0);
+        let c = (dot(x, &cost) + noise[1]).clamp(0.0, 1.0);
+        agent.observe(&Outcome::of_features(x, r, &[c]))?;
+        earned += dot(x, &reward);
+        spent += dot(x, &cost);
         rounds += 1;
         if [100, 1_000, 5_000, 20_000].contains(&round) {
             let n = f64::from(rounds);

@@ -106,8 +106,11 @@ pub trait Agent: Send {
     }
 
     /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`. Warm starts are dropped, here and
-    /// there: the restored agent and this one go on bit by bit.
-    fn save(&mut self) -> Result<String, Error>;
+    /// there: the restored agent and this one go on bit by bit. User-supplied agents need not have any.
+    fn save(&mut self) -> Result<String, Error> {
+        let reason = "this agent has no snapshots".into();
+        Err(Error::Snapshot { reason })
+    }
 }
 
 /// Answer of a person to alarms.

@@ -1,25 +1,14 @@
 """Clients of the decision service. Needs httpx; knows agents only by their declarations.
 
-In reading order: `retry` (a request as steps that do no I/O), `errors`, `answers` and `state` (typed
-answers), `codec` (JSON to and from them), `bodies` (requests), `log_files` (exports and imports), `calls`
-and `api` (the methods of both clients, written once), `transport` (how steps are carried out).
+In reading order: `retry` (a request as steps that do no I/O), `errors`, `types` (typed answers, made from the
+service's OpenAPI document) and `answers` (their methods), `codec` (JSON to and from them), `bodies` (requests),
+`log_files` (exports and imports), `calls` and `api` (the methods of both clients, written once), `transport`
+(how steps are carried out).
 """
 
 from __future__ import annotations
 
-from .answers import (
-    ServiceAudit,
-    ServiceBatch,
-    ServiceCertificate,
-    ServiceDecision,
-    ServiceDecisionSummary,
-    ServiceEstimate,
-    ServiceEvent,
-    ServiceGuardrailCertificate,
-    ServiceKnown,
-    ServiceOutcome,
-    ServiceSegmentCertificate,
-)
+from .answers import ServiceBatch
 from .api import Api
 from .errors import (
     ServiceAuthError,
@@ -30,58 +19,18 @@ from .errors import (
     ServiceRefusedError,
     ServiceUnavailableError,
 )
-from .state import (
-    ServiceAlarm,
-    ServiceArm,
-    ServiceBudget,
-    ServiceCounts,
-    ServiceEstimates,
-    ServiceExperiment,
-    ServiceGuardrailPoint,
-    ServiceHistory,
-    ServiceMinute,
-    ServicePoint,
-    ServiceSegment,
-    ServiceSegmentArm,
-    ServiceSegmentGuardrail,
-    ServiceState,
-)
 from .transport import AsyncTransport, BlockingTransport
 
 __all__ = [
     "AsyncClient",
     "Client",
-    "ServiceAlarm",
-    "ServiceArm",
-    "ServiceAudit",
     "ServiceAuthError",
     "ServiceBatch",
-    "ServiceBudget",
     "ServiceBudgetError",
-    "ServiceCertificate",
     "ServiceConflictError",
-    "ServiceCounts",
-    "ServiceDecision",
-    "ServiceDecisionSummary",
     "ServiceError",
-    "ServiceEstimate",
-    "ServiceEstimates",
-    "ServiceEvent",
-    "ServiceExperiment",
-    "ServiceGuardrailCertificate",
-    "ServiceGuardrailPoint",
-    "ServiceHistory",
-    "ServiceKnown",
-    "ServiceMinute",
     "ServiceNotFoundError",
-    "ServiceOutcome",
-    "ServicePoint",
     "ServiceRefusedError",
-    "ServiceSegment",
-    "ServiceSegmentArm",
-    "ServiceSegmentCertificate",
-    "ServiceSegmentGuardrail",
-    "ServiceState",
     "ServiceUnavailableError",
 ]
 

@@ -1,18 +1,21 @@
-"""Decisions and outcomes of the service, typed, with the words of `banister.Decision`."""
+"""What answers of the service can do beside holding their fields: `types` has those, made from the OpenAPI document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from typing import Any, Generic, TypeVar, overload
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from .. import _html
 from .errors import ServiceError
+
+if TYPE_CHECKING:
+    from .types import Arm, Confidence, Counts, Fallback, GuardrailCertificate, SolverReport, SolverStatus
 
 T = TypeVar("T")
 
 
-class _Answer:
+class Answer:
     """Methods of all answers."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -20,188 +23,113 @@ class _Answer:
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
-def _policy(json: Any) -> Any:
-    """Returns the service's list of actions as a dictionary from their names to their probabilities."""
-    return json if json is None else {one["action"]: one["probability"] for one in json}
-
-
-@dataclass(frozen=True)
-class ServiceEstimate(_Answer):
-    """A mean and its confidence interval; the mean is None as long as nothing was observed."""
-
-    mean: float | None
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class ServiceGuardrailCertificate(_Answer):
-    """Proof that a policy keeps one guardrail: the words are those of `banister.GuardrailCertificate`."""
-
-    name: str
-    pessimistic_cost: float
-    threshold: float
-    slack: float
-    price: float | None
-    #: True if signals above the guardrail's `cap` count as the cap.
-    capped: bool = False
-
-
-@dataclass(frozen=True)
-class ServiceCertificate(_Answer):
-    """Proof that a policy keeps its guardrails: the words are those of `banister.Certificate`."""
-
-    guardrails: tuple[ServiceGuardrailCertificate, ...]
-    optimistic_reward: float | None
-    #: "optimal", "budget" or "infeasible".
-    status: str
-    value: float | None
-    upper_bound: float | None
-    gap: float | None
-    nodes: int
-    #: Reason that the safe action was played alone, if it was.
-    fallback: str | None
-    #: Number of outcomes that it is based on.
-    outcomes: int
-    #: Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
-    #: holds too (None where it is one in expectation). None where the agent does not state them.
-    confidence: dict[str, float | None] | None = None
-    #: The assumptions it rests on: dictionaries with `text` and `watched`.
-    rests_on: tuple[dict[str, Any], ...] = ()
+class Policy(dict[str, float]):
+    """A policy: from the name of each action that may be drawn to its probability."""
 
     @classmethod
-    def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
-        return {**json, **json["solver"]}
+    def from_json(cls, json: list[dict[str, Any]]) -> Policy:
+        """Returns the policy that the service lists."""
+        return cls({one["action"]: one["probability"] for one in json})
 
-    def __getitem__(self, key: str | int) -> ServiceGuardrailCertificate:
-        if isinstance(key, int):
-            return self.guardrails[key]
-        for one in self.guardrails:
-            if one.name == key:
+
+class CertificateMethods(Answer):
+    """Methods of certificates, of the service's and of the package's own agents."""
+
+    if TYPE_CHECKING:
+        guardrails: tuple[GuardrailCertificate, ...]
+        optimistic_reward: float
+        solver: SolverReport
+        fallback: Fallback | None
+        outcomes: int
+        confidence: Confidence | None
+
+    @property
+    def status(self) -> SolverStatus:
+        """Status of the solver: "optimal", "budget" or "infeasible"."""
+        return self.solver.status
+
+    @property
+    def value(self) -> float:
+        """Objective at the policy."""
+        return self.solver.value
+
+    @property
+    def upper_bound(self) -> float:
+        """Proven upper bound on the objective of every pessimistically feasible policy."""
+        return self.solver.upper_bound
+
+    @property
+    def gap(self) -> float:
+        """Difference `upper_bound - value`."""
+        return self.solver.gap
+
+    def __getitem__(self, key: str | int) -> GuardrailCertificate:
+        """Returns the part of one guardrail, by name or number."""
+        for i, one in enumerate(self.guardrails):
+            if key in (one.name, i):
                 return one
         known = ", ".join(one.name for one in self.guardrails)
-        raise KeyError(f"there is no guardrail {key!r}: there are {known}")
+        raise KeyError(f"there is no guardrail {key!r}: they are {known}")
+
+    def __repr__(self) -> str:
+        slacks = ", ".join(f"{one.name}: {one.slack:.6g}" for one in self.guardrails)
+        fallback = f", fallback={self.fallback!r}" if self.fallback else ""
+        return (
+            f"Certificate(slack={{{slacks}}}, optimistic_reward={self.optimistic_reward:.6g}, "
+            f"gap={self.gap:.3e}{fallback})"
+        )
+
+    def _repr_html_(self) -> str:
+        return _html.certificate(self)
 
 
-@dataclass(frozen=True)
-class ServiceSegmentCertificate(_Answer):
-    """A segment's own part of a certificate; costs in the order of the guardrails."""
+class DecisionMethods(Answer):
+    """Methods of decisions, with the words of `banister.Decision`."""
 
-    name: str
-    #: True if it shares the policy of rare segments.
-    pooled: bool
-    #: Decisions seen in it before this one.
-    contexts: int
-    #: Share of all decisions that had this policy.
-    frequency: float
-    #: Pessimistic cost of its own policy under each guardrail.
-    costs: tuple[float, ...]
-    #: Part of each guardrail's pessimistic cost that frequencies add, since they are not known exactly.
-    by_frequencies: tuple[float, ...]
+    if TYPE_CHECKING:
+        id: str
+        experiment: str
+        action: str
+        safe: bool
+        probability: float
+        policy: Policy
+        certificate: CertificateMethods
 
-
-@dataclass(frozen=True)
-class ServiceDecision(_Answer):
-    """A decision of the service: the policy, the action drawn from it, and its certificate."""
-
-    #: By this an outcome is reported, and the decision repeated.
-    id: str
-    experiment: str
-    #: Of the event in the service's log.
-    number: int
-    time: datetime
-    action: str
-    index: int
-    is_safe: bool
-    probability: float
-    #: From the name of each action that may be drawn to its probability.
-    policy: dict[str, float]
-    certificate: ServiceCertificate = field(repr=False)
-    #: True if this is only what the service would do.
-    shadow: bool = False
-    #: The segment's own part of the certificate, where decisions have one.
-    segment: ServiceSegmentCertificate | None = None
+    @property
+    def is_safe(self) -> bool:
+        """True if the action is the safe one."""
+        return self.safe
 
     @property
     def scale(self) -> float:
         """1: the service plays whole actions."""
         return 1.0
 
-    @classmethod
-    def _from_json(cls, json: dict[str, Any]) -> dict[str, Any]:
-        return {**json, "is_safe": json["safe"], "policy": _policy(json["policy"])}
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(id={self.id!r}, experiment={self.experiment!r}, action={self.action!r}, "
+            f"probability={self.probability:.6g}, policy={self.policy!r})"
+        )
 
 
-@dataclass(frozen=True)
-class ServiceOutcome(_Answer):
-    """The outcome of a decision, as far as it is known."""
+class ExperimentMethods(Answer):
+    """Methods of experiments."""
 
-    decision: str
-    #: "partial" as long as the reward or a cost is missing, then "complete".
-    status: str
-    reward: float | None
-    costs: dict[str, float | None]
-    #: Alarms that the report raised: numbers outside their declared ranges, which count as their ends.
-    #: Dictionaries with `kind`, `guardrail`, `arm`, `message` and `forces_safe`.
-    alarms: tuple[dict[str, Any], ...] = ()
+    if TYPE_CHECKING:
+        name: str
+        status: str
+        arms: tuple[Arm, ...]
+        dimension: int | None
+        guardrails: tuple[dict[str, Any], ...]
+        counts: Counts
 
-
-@dataclass(frozen=True)
-class ServiceEvent(_Answer):
-    """One event in the life of a decision."""
-
-    number: int
-    time: datetime
-    #: "decision", "part", "outcome" or "default".
-    kind: str
-
-
-@dataclass(frozen=True)
-class ServiceKnown(_Answer):
-    """Estimates of one action of a policy when it was decided."""
-
-    action: str
-    index: int
-    probability: float
-    pulls: int | None
-    reward: ServiceEstimate
-    guardrails: tuple[ServiceEstimate, ...]
-
-
-@dataclass(frozen=True)
-class ServiceAudit(ServiceDecision):
-    """A decision with all that it rested on and all that became of it."""
-
-    #: The uniform number that chose.
-    draw: float | None = None
-    #: Its numbers, or its values by field.
-    context: tuple[float, ...] | dict[str, Any] | None = None
-    candidates: tuple[dict[str, Any], ...] | None = None
-    taken: str | None = None
-    propensity: float | None = None
-    #: Of every action in the policy, when it was decided.
-    known: tuple[ServiceKnown, ...] = ()
-    #: "open", "partial", "pending", "complete", "expired" or "cancelled".
-    status: str = "open"
-    #: `reward` and `costs`, as far as they are known.
-    outcome: dict[str, Any] | None = None
-    events: tuple[ServiceEvent, ...] = ()
-
-
-@dataclass(frozen=True)
-class ServiceDecisionSummary(_Answer):
-    """A line of the list of decisions."""
-
-    id: str
-    number: int
-    time: datetime
-    action: str
-    probability: float
-    fallback: str | None
-    status: str
-    reward: float | None
-    costs: dict[str, float | None]
-    segment: str | None = None
+    def __repr__(self) -> str:
+        what = f"{len(self.arms)} arms" if self.arms else f"actions of {self.dimension} features"
+        names = ", ".join(str(guardrail["name"]) for guardrail in self.guardrails)
+        return (
+            f"Experiment({self.name!r}, {self.status}, {what}, guardrails=[{names}], "
+            f"decisions={self.counts.decisions}, outcomes={self.counts.outcomes})"
+        )
 
 
 class ServiceBatch(Sequence[T], Generic[T]):

@@ -10,20 +10,14 @@ from numpy.typing import ArrayLike
 from .._features import Features
 from ..offline.log import Log, LogLike
 from . import bodies
-from .answers import (
-    ServiceAudit,
-    ServiceBatch,
-    ServiceDecision,
-    ServiceDecisionSummary,
-    ServiceOutcome,
-)
+from .answers import ServiceBatch
 from .bodies import UNCHANGED, BudgetLike, CostsLike, Declaration, SegmentLike, segment
 from .calls import ROOT, Calls, has_arm, listed, make_call, path
 from .codec import decode, numbers
 from .log_files import file_from_log, log_from_csv
 from .retry import LostAnswer, Steps
-from .state import ServiceExperiment, ServiceHistory, ServiceSegment, ServiceState
 from .transport import request
+from .types import Audit, Decision, DecisionSummary, Experiment, ExperimentState, History, OutcomeAnswer, SegmentRow
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,7 +29,7 @@ class Api(Calls):
     # Experiments
 
     @request
-    def create(self, name: str, **declaration: Unpack[Declaration]) -> Steps[ServiceExperiment]:
+    def create(self, name: str, **declaration: Unpack[Declaration]) -> Steps[Experiment]:
         """Creates an experiment. If the answer is lost, looks whether the experiment is there.
 
         Parameters:
@@ -63,28 +57,28 @@ class Api(Calls):
         return (yield from self._change(name, make_call("POST", ROOT, body, repeatable=False), body))
 
     @request
-    def check(self, name: str, **declaration: Unpack[Declaration]) -> Steps[ServiceExperiment]:
+    def check(self, name: str, **declaration: Unpack[Declaration]) -> Steps[Experiment]:
         """Checks a declaration as `create` does, and returns the experiment that it would create."""
         body = bodies.declaration(name, **declaration)
         known = yield from self._json("POST", ROOT, body, params={"dry_run": "true"})
-        return decode(ServiceExperiment, known)
+        return decode(Experiment, known)
 
     @request
-    def experiments(self) -> Steps[list[ServiceExperiment]]:
+    def experiments(self) -> Steps[list[Experiment]]:
         """Returns all experiments, oldest first, in as many requests as it takes."""
-        found: list[ServiceExperiment] = []
+        found: list[Experiment] = []
         params: dict[str, str] = {}
         while True:
             known = yield from self._json("GET", ROOT, params=params)
-            found += [decode(ServiceExperiment, one) for one in listed(known, "experiments")]
+            found += [decode(Experiment, one) for one in listed(known, "experiments")]
             if known.get("next") is None:
                 return found
             params = {"after": known["next"]}
 
     @request
-    def experiment(self, name: str) -> Steps[ServiceExperiment]:
+    def experiment(self, name: str) -> Steps[Experiment]:
         """Returns one experiment."""
-        return decode(ServiceExperiment, (yield from self._json("GET", path(name))))
+        return decode(Experiment, (yield from self._json("GET", path(name))))
 
     @request
     def update(
@@ -98,7 +92,7 @@ class Api(Calls):
         default_outcome: Mapping[str, Any] | None = UNCHANGED,
         budgets: Mapping[str, BudgetLike] | None = UNCHANGED,
         on_breach: Literal["safe", "relearn", "alert"] = UNCHANGED,
-    ) -> Steps[ServiceExperiment]:
+    ) -> Steps[Experiment]:
         """Changes what is given; `ttl_seconds=None` takes the time to live away, `budgets` replaces all budgets.
 
         `on_breach` is the reaction to alarms from now on; "relearn" only where it was declared.
@@ -115,17 +109,17 @@ class Api(Calls):
         return (yield from self._patch(name, bodies.change(**fields)))
 
     @request
-    def pause(self, name: str) -> Steps[ServiceExperiment]:
+    def pause(self, name: str) -> Steps[Experiment]:
         """Makes every decision the safe action; outcomes are still learned from."""
         return (yield from self._patch(name, {"status": "paused"}))
 
     @request
-    def resume(self, name: str) -> Steps[ServiceExperiment]:
+    def resume(self, name: str) -> Steps[Experiment]:
         """Ends a pause."""
         return (yield from self._patch(name, {"status": "running"}))
 
     @request
-    def archive(self, name: str) -> Steps[ServiceExperiment]:
+    def archive(self, name: str) -> Steps[Experiment]:
         """Ends an experiment for good. It can still be looked at and exported."""
         return (yield from self._patch(name, {"status": "archived"}))
 
@@ -136,7 +130,7 @@ class Api(Calls):
         arm: str,
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
-    ) -> Steps[ServiceExperiment]:
+    ) -> Steps[Experiment]:
         """Offers one more arm; where ranges are by arm, with its own by signal: "reward", or a guardrail.
 
         One that was retired is offered again, with all that is known of it.
@@ -151,17 +145,17 @@ class Api(Calls):
         return (yield from self._change(name, call, wanted, has_arm))
 
     @request
-    def retire_arm(self, name: str, arm: str) -> Steps[ServiceExperiment]:
+    def retire_arm(self, name: str, arm: str) -> Steps[Experiment]:
         """Stops offering an arm; its estimates are kept."""
         call = make_call("DELETE", f"{path(name)}/arms/{segment(arm, 'arm')}", repeatable=False)
         return (yield from self._change(name, call, {"name": arm, "offered": False}, has_arm))
 
     @request
-    def acknowledge(self, name: str, note: str = "") -> Steps[ServiceExperiment]:
+    def acknowledge(self, name: str, note: str = "") -> Steps[Experiment]:
         """Clears the alarms of an experiment, once a person has seen them; the note goes to the log."""
         # To acknowledge twice changes nothing, so it is sent again without a look.
         known = yield from self._json("POST", f"{path(name)}/alarms:acknowledge", {"note": note})
-        return decode(ServiceExperiment, known)
+        return decode(Experiment, known)
 
     # Decisions and outcomes
 
@@ -176,7 +170,7 @@ class Api(Calls):
         actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
         taken: str | None = None,
         propensity: float | None = None,
-    ) -> Steps[ServiceDecision]:
+    ) -> Steps[Decision]:
         """Returns a decision.
 
         Parameters:
@@ -194,12 +188,10 @@ class Api(Calls):
             id=id, context=context, actions=actions, segment=segment, taken=taken, propensity=propensity
         )
         known = yield from self._json("POST", f"{path(name)}/decisions", body)
-        return decode(ServiceDecision, known)
+        return decode(Decision, known)
 
     @request
-    def decide_batch(
-        self, name: str, requests: int | Iterable[Mapping[str, Any]]
-    ) -> Steps[ServiceBatch[ServiceDecision]]:
+    def decide_batch(self, name: str, requests: int | Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[Decision]]:
         """Returns many decisions: a number of them, or a dictionary of `decide`'s arguments for each.
 
         A request that is refused does not hold up the others; its place in the batch raises its error.
@@ -207,18 +199,18 @@ class Api(Calls):
         """
         entries = bodies.decision_requests(requests)
         where = f"{path(name)}/decisions:batch"
-        return (yield from self._batch(where, "decision", entries, ServiceDecision))
+        return (yield from self._batch(where, "decision", entries, Decision))
 
     @request
     def report(
         self,
-        decision: ServiceDecision | str,
+        decision: Decision | Audit | str,
         id: str | None = None,
         *,
         reward: float | None = None,
         costs: CostsLike | None = None,
         taken: str | None = None,
-    ) -> Steps[ServiceOutcome]:
+    ) -> Steps[OutcomeAnswer]:
         """Reports an outcome, however late; what is not known yet may be reported later.
 
         Parameters:
@@ -232,10 +224,10 @@ class Api(Calls):
         name, which = bodies.decision_of(decision, id)
         body = bodies.outcome_report(decision if id is None else which, reward=reward, costs=costs, taken=taken)
         known = yield from self._json("POST", f"{path(name)}/outcomes", body)
-        return decode(ServiceOutcome, known)
+        return decode(OutcomeAnswer, known)
 
     @request
-    def cancel(self, decision: ServiceDecision | str, id: str | None = None) -> Steps[None]:
+    def cancel(self, decision: Decision | Audit | str, id: str | None = None) -> Steps[None]:
         """Says that a decision was never carried out: it counts as missing, and its budgets get its reservation back.
 
         Parameters:
@@ -246,7 +238,7 @@ class Api(Calls):
         yield from self._json("POST", f"{path(name)}/decisions/{segment(which, 'id')}/cancel")
 
     @request
-    def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[ServiceOutcome]]:
+    def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[OutcomeAnswer]]:
         """Reports many outcomes: dictionaries with `decision`, `reward`, `costs`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
@@ -254,42 +246,40 @@ class Api(Calls):
         """
         entries = bodies.outcome_reports(outcomes)
         where = f"{path(name)}/outcomes:batch"
-        return (yield from self._batch(where, "outcome", entries, ServiceOutcome))
+        return (yield from self._batch(where, "outcome", entries, OutcomeAnswer))
 
     @request
-    def decision(self, name: str, id: str) -> Steps[ServiceAudit]:
+    def decision(self, name: str, id: str) -> Steps[Audit]:
         """Returns a decision with the estimates it rested on, its outcome and its events."""
         where = f"{path(name)}/decisions/{segment(id, 'id')}"
-        return decode(ServiceAudit, (yield from self._json("GET", where)))
+        return decode(Audit, (yield from self._json("GET", where)))
 
     @request
-    def decisions(
-        self, name: str, *, limit: int = 50, before: int | None = None
-    ) -> Steps[list[ServiceDecisionSummary]]:
+    def decisions(self, name: str, *, limit: int = 50, before: int | None = None) -> Steps[list[DecisionSummary]]:
         """Returns the last decisions, newest first; those before a `number`, to page on."""
         params = {"limit": str(limit)} | ({} if before is None else {"before": str(before)})
         known = yield from self._json("GET", f"{path(name)}/decisions", params=params)
-        return [decode(ServiceDecisionSummary, one) for one in listed(known, "decisions")]
+        return [decode(DecisionSummary, one) for one in listed(known, "decisions")]
 
     # State, history and logs
 
     @request
-    def state(self, name: str) -> Steps[ServiceState]:
+    def state(self, name: str) -> Steps[ExperimentState]:
         """Returns the live state: policy, certificate, estimates, arms, and any alarm."""
-        return decode(ServiceState, (yield from self._json("GET", f"{path(name)}/state")))
+        return decode(ExperimentState, (yield from self._json("GET", f"{path(name)}/state")))
 
     @request
-    def segments(self, name: str, *, limit: int = 50, offset: int = 0) -> Steps[list[ServiceSegment]]:
+    def segments(self, name: str, *, limit: int = 50, offset: int = 0) -> Steps[list[SegmentRow]]:
         """Returns segments with the policy in each, the most frequent first, the pool of all others last."""
         params = {"limit": str(limit), "offset": str(offset)}
         known = yield from self._json("GET", f"{path(name)}/segments", params=params)
-        return [decode(ServiceSegment, one) for one in listed(known, "segments")]
+        return [decode(SegmentRow, one) for one in listed(known, "segments")]
 
     @request
-    def history(self, name: str, *, segment: str | None = None) -> Steps[ServiceHistory]:
+    def history(self, name: str, *, segment: str | None = None) -> Steps[History]:
         """Returns the estimates over time, of one segment or of all, and counts by minute."""
         params = {} if segment is None else {"segment": segment}
-        return decode(ServiceHistory, (yield from self._json("GET", f"{path(name)}/history", params=params)))
+        return decode(History, (yield from self._json("GET", f"{path(name)}/history", params=params)))
 
     @request
     def export(self, name: str, *, format: Literal["csv", "parquet"] = "parquet") -> Steps[bytes]:
@@ -303,7 +293,7 @@ class Api(Calls):
         `features`: columns of the exported file that were known before the decision, such as
         `context_0`; or the `Features` of its contexts. Without all propensities, as in shadow mode, the log has none.
         """
-        experiment = decode(ServiceExperiment, (yield from self._json("GET", path(name))))
+        experiment = decode(Experiment, (yield from self._json("GET", path(name))))
         return log_from_csv((yield from self._export(name, "csv")), experiment, features)
 
     @request

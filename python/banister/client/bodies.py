@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._agent import Agent
 from .._features import Features, given_as_context
 from .._guardrail import Guardrail, GuardrailLike, RewardLike
-from .answers import ServiceDecision
+from .answers import DecisionMethods
 from .codec import number, numbers, plain
 
 if TYPE_CHECKING:
@@ -217,9 +217,9 @@ def located(make: Any, where: str) -> Any:
         raise type(error)(f"in `{where}`: {error}") from None
 
 
-def decision_of(decision: ServiceDecision | str, id: str | None) -> tuple[str, str]:
+def decision_of(decision: DecisionMethods | str, id: str | None) -> tuple[str, str]:
     """Returns the experiment and the id of a decision that is given, or of both."""
-    if isinstance(decision, ServiceDecision):
+    if isinstance(decision, DecisionMethods):
         if id is not None:
             raise TypeError(f"`id` is {id!r}: the decision that is given has one already")
         return decision.experiment, decision.id
@@ -229,14 +229,14 @@ def decision_of(decision: ServiceDecision | str, id: str | None) -> tuple[str, s
 
 
 def outcome_report(
-    decision: ServiceDecision | str,
+    decision: DecisionMethods | str,
     *,
     reward: float | None = None,
     costs: CostsLike | None = None,
     taken: str | None = None,
 ) -> dict[str, Any]:
     """Returns a report of an outcome, or of a part of it."""
-    if not isinstance(decision, (ServiceDecision, str)):
+    if not isinstance(decision, (DecisionMethods, str)):
         raise TypeError(f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id")
     body: dict[str, Any] = {"decision": decision if isinstance(decision, str) else decision.id}
     if reward is not None:
@@ -250,7 +250,7 @@ def outcome_report(
     return body
 
 
-def _costs(decision: ServiceDecision | str, costs: CostsLike) -> dict[str, float]:
+def _costs(decision: DecisionMethods | str, costs: CostsLike) -> dict[str, float]:
     if isinstance(costs, Mapping):
         return {str(key): number(cost, f"costs[{key!r}]") for key, cost in costs.items()}
     if isinstance(decision, str):

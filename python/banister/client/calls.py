@@ -12,7 +12,7 @@ from .answers import ServiceBatch
 from .codec import agrees, decode
 from .errors import ServiceConflictError, ServiceError, ServiceNotFoundError
 from .retry import Answer, Attempts, Call, Lost, LostAnswer, Pace, Send, Steps
-from .state import ServiceExperiment
+from .types import Experiment
 
 T = TypeVar("T")
 ROOT = "/v1/experiments"
@@ -33,14 +33,14 @@ class Calls:
         call: Call,
         wanted: Any,
         is_done: Callable[[Any, Any], bool] = agrees,
-    ) -> Steps[ServiceExperiment]:
+    ) -> Steps[Experiment]:
         """Sends what may be done only once. After a lost answer, looks whether it was done."""
         attempts = Attempts(self._pace)
         is_doubtful = False
         look = make_call("GET", path(name))
         while True:
             try:
-                return decode(ServiceExperiment, _parsed((yield from attempts.send(call))))
+                return decode(Experiment, _parsed((yield from attempts.send(call))))
             except LostAnswer as error:
                 is_doubtful = True
                 lost = error
@@ -50,17 +50,17 @@ class Calls:
                     raise
                 known = _parsed((yield from attempts.send(look)))
                 if is_done(wanted, known):
-                    return decode(ServiceExperiment, known)
+                    return decode(Experiment, known)
                 raise
             try:
                 known = _parsed((yield from attempts.send(look)))
                 if is_done(wanted, known):
-                    return decode(ServiceExperiment, known)
+                    return decode(Experiment, known)
             except ServiceNotFoundError:
                 pass
             yield from attempts.pause(Lost(lost.detail, sent=True), lost, lost.__cause__)
 
-    def _patch(self, name: str, body: dict[str, Any]) -> Steps[ServiceExperiment]:
+    def _patch(self, name: str, body: dict[str, Any]) -> Steps[Experiment]:
         # An archived experiment takes no change, not even the same once more.
         again = body.get("status") != "archived"
         call = make_call("PATCH", path(name), body, repeatable=again)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._guardrail import Guardrail, Reward
+from .answers import Policy
 from .errors import ServiceError
 
 T = TypeVar("T")
@@ -104,15 +105,16 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """Makes the reader for values of a type, once for each."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        # One kind of value, or beside it dictionaries, which JSON tells apart.
-        inner: list[Any] = [argument for argument in arguments if argument is not type(None)]
-        inner.sort(key=lambda argument: str(argument).startswith("dict"))
-        read, named = _reader(inner[0]), _reader(inner[-1])
-        return lambda value: None if value is None else named(value) if isinstance(value, dict) else read(value)
+        return _union([_reader(one) for one in arguments], [_json_type(one) for one in arguments])
     if origin is tuple:
         return _tuple(_reader(arguments[0]))
     if origin is dict:
         return _dictionary(_reader(arguments[1]))
+    if origin is typing.Literal:
+        # A newer service may have another word.
+        return lambda value: _checked(value, str)
+    if kind is Policy:
+        return lambda value: Policy.from_json(_checked(value, list))
     if dataclasses.is_dataclass(kind):
         return _object(kind)
     if kind is datetime:
@@ -120,6 +122,22 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if kind is float:
         return lambda value: float(_checked(value, (int, float)))
     return (lambda value: value) if kind is Any else lambda value: _checked(value, kind)
+
+
+def _json_type(kind: Any) -> type:
+    """Returns the type that JSON has for values of a type."""
+    origin = typing.get_origin(kind) or kind
+    if origin in (typing.Literal, datetime):
+        return str
+    if dataclasses.is_dataclass(origin):
+        return dict
+    return list if origin in (tuple, Policy) else typing.cast(type, origin)
+
+
+def _union(readers: list[Callable[[Any], Any]], kinds: list[type]) -> Callable[[Any], Any]:
+    by_type = dict(zip(kinds, readers, strict=True))
+    by_type.setdefault(int, by_type.get(float, readers[0]))
+    return lambda value: by_type.get(type(value), readers[0])(value)
 
 
 def _checked(value: Any, kind: Any) -> Any:
@@ -158,15 +176,9 @@ def _object(kind: Any) -> Callable[[Any], Any]:
         (field.name, f".{field.name}", _reader(hints[field.name]), _is_required(field))
         for field in dataclasses.fields(kind)
     ]
-    prepared = getattr(kind, "_from_json", None)
 
     def read(value: Any) -> Any:
         _checked(value, dict)
-        if prepared is not None:
-            try:
-                value = prepared(value)
-            except (KeyError, TypeError) as error:
-                raise _Unfit(f"lacks something: {error}") from None
         found = {}
         for name, step, reader, required in fields:
             if name in value:

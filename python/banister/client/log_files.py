@@ -15,7 +15,7 @@ from .._features import Features
 from .._tables import Table, is_missing
 from ..offline.log import Log, LogLike
 from .codec import finite
-from .state import ServiceExperiment
+from .types import Experiment
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
@@ -37,7 +37,7 @@ def cost_column(guardrail: str, has_segments: bool = False) -> str:
     return f"cost_{guardrail}" if taken else guardrail
 
 
-def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequence[str] | Features | None) -> Log:
+def log_from_csv(content: bytes, experiment: Experiment, features: Sequence[str] | Features | None) -> Log:
     """Returns the complete outcomes of an exported file."""
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"))))
     guardrails = [str(guardrail["name"]) for guardrail in experiment.guardrails]
@@ -65,7 +65,7 @@ def log_from_csv(content: bytes, experiment: ServiceExperiment, features: Sequen
         costs=dict(zip(guardrails, costs, strict=True)),
         pscore="pscore" if all(pscores) else None,
         features=features,
-        arms=[str(arm["name"]) for arm in experiment.arms] or None,
+        arms=[arm.name for arm in experiment.arms] or None,
         # The agent learned from the outcomes as they came.
         adaptive=True,
         segment="segment" if has_segments else None,

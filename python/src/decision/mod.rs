@@ -7,12 +7,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use banister::{Alarm, Decision as Core};
+use banister::{Alarm, Assumption, Certificate, Decision as Core, NamedCertificate};
 use banister_report::figures::axes::significant;
 use numpy::PyArray1;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
 use serde::{Deserialize, Serialize};
 
 use crate::pickle::{self, Reduced};
@@ -72,6 +73,8 @@ pub(crate) struct ActionSet {
     pub guardrails: Arc<Vec<String>>,
     /// True for guardrails whose signal has a cap.
     pub capped: Arc<Vec<bool>>,
+    /// The assumptions that certificates rest on.
+    pub assumptions: Arc<Vec<Assumption>>,
     /// Number of actions, retired arms included.
     pub actions: usize,
     /// Number of the safe action.
@@ -85,7 +88,7 @@ pub(crate) struct ActionSet {
 pub(crate) struct Policy {
     pub core: Core,
     /// The alarm of `core` in words.
-    pub alarm: Option<Told>,
+    pub alarm: Option<AlarmText>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
     /// True if its outcomes may come by copies that were pickled.
@@ -101,7 +104,7 @@ impl Deref for Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(core: Core, alarm: Option<Told>, batch: Option<u64>) -> Self {
+    pub(crate) fn new(core: Core, alarm: Option<AlarmText>, batch: Option<u64>) -> Self {
         Self {
             core,
             alarm,
@@ -121,13 +124,13 @@ impl Policy {
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
         let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());
-        (alarm.map(|(alarm, told)| alarm_object(py, set, alarm, told))).transpose()
+        (alarm.map(|(alarm, text)| alarm_object(py, set, alarm, text))).transpose()
     }
 }
 
 /// An alarm in words.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct AlarmText {
     /// All of it in a sentence.
     pub message: Arc<str>,
     /// Name of the segment that it is about, if it is about one.
@@ -139,10 +142,10 @@ pub(crate) fn alarm_object<'py>(
     py: Python<'py>,
     set: &ActionSet,
     alarm: &Alarm,
-    told: &Told,
+    text: &AlarmText,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
-    fields.set_item("kind", word(&alarm.kind))?;
+    fields.set_item("kind", word(&alarm.kind)?)?;
     let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
     fields.set_item("guardrail", guardrail)?;
     let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
@@ -152,71 +155,83 @@ pub(crate) fn alarm_object<'py>(
     fields.set_item("mean", alarm.mean)?;
     fields.set_item("evidence", alarm.evidence)?;
     fields.set_item("forces_safe", alarm.forces_safe)?;
-    fields.set_item("message", &*told.message)?;
-    fields.set_item("segment", told.segment.as_deref())?;
+    fields.set_item("message", &*text.message)?;
+    fields.set_item("segment", text.segment.as_deref())?;
     py.import("banister")?
         .call_method("Alarm", (), Some(&fields))
 }
 
 /// Returns the word that JSON has for a value.
-pub(crate) fn word(value: &impl Serialize) -> Option<String> {
-    let value = serde_json::to_value(value).ok()?;
-    value.as_str().map(str::to_owned)
+pub(crate) fn word(value: &impl Serialize) -> PyResult<String> {
+    let value = serde_json::to_value(value).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let word = value.as_str().map(str::to_owned);
+    word.ok_or_else(|| PyValueError::new_err(format!("{value} is no word")))
 }
 
-/// One guardrail's part of a certificate, in the units of its signal.
-#[pyclass(frozen, get_all, module = "banister")]
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct GuardrailCertificate {
-    /// The guardrail.
-    name: String,
-    /// The policy's expected signal if every action is as bad as its interval allows.
-    pessimistic_cost: f64,
-    /// The threshold that it must not cross.
-    threshold: f64,
-    /// Distance to the threshold; never negative.
-    slack: f64,
-    /// Shadow price: optimistic reward of one more unit of threshold.
-    price: f64,
-    /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
-    capped: bool,
-}
-
-#[pymethods]
-impl GuardrailCertificate {
-    #[new]
-    fn new(pickled: &[u8]) -> PyResult<Self> {
-        pickle::restore(pickled)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, slf.get())
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "GuardrailCertificate(name={:?}, pessimistic_cost={}, threshold={}, slack={}, price={}{})",
-            self.name,
-            significant(self.pessimistic_cost, 6),
-            significant(self.threshold, 6),
-            significant(self.slack, 6),
-            significant(self.price, 6),
-            if self.capped { ", capped=True" } else { "" }
-        )
-    }
-
-    /// Returns the same as a dictionary.
-    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let names = [
-            "name",
-            "pessimistic_cost",
-            "threshold",
-            "slack",
-            "price",
-            "capped",
+/// A certificate as `banister.Certificate`, the class of the client's answers. Not by way of JSON, which has no
+/// infinity.
+fn certificate_object<'py>(py: Python<'py>, own: &Certificate) -> PyResult<Bound<'py, PyAny>> {
+    let types = py.import("banister.client.types")?;
+    let make = |class: &str, fields: &[(&str, Bound<'py, PyAny>)]| {
+        types.call_method(class, (), Some(&fields.into_py_dict(py)?))
+    };
+    let mut guardrails = Vec::new();
+    for NamedCertificate {
+        name,
+        certificate,
+        capped,
+    } in &own.guardrails
+    {
+        let fields = [
+            ("name", name.into_bound_py_any(py)?),
+            (
+                "pessimistic_cost",
+                certificate.pessimistic_cost.into_bound_py_any(py)?,
+            ),
+            ("threshold", certificate.threshold.into_bound_py_any(py)?),
+            ("slack", certificate.slack.into_bound_py_any(py)?),
+            ("price", certificate.price.into_bound_py_any(py)?),
+            ("capped", capped.into_bound_py_any(py)?),
         ];
-        attributes(slf, &names)
+        guardrails.push(make("GuardrailCertificate", &fields)?);
     }
+    let solver = own.solver;
+    let solver = [
+        ("status", word(&solver.status)?.into_bound_py_any(py)?),
+        ("value", solver.value.into_bound_py_any(py)?),
+        ("upper_bound", solver.upper_bound.into_bound_py_any(py)?),
+        ("gap", solver.gap.into_bound_py_any(py)?),
+        ("nodes", solver.nodes.into_bound_py_any(py)?),
+    ];
+    let confidence = own.confidence.map(|confidence| {
+        let fields = [
+            ("safety", confidence.safety.into_bound_py_any(py)?),
+            ("regret", confidence.regret.into_bound_py_any(py)?),
+        ];
+        make("Confidence", &fields)
+    });
+    let rests_on = own.rests_on.iter().map(|one| {
+        let fields = [
+            ("text", (&one.text).into_bound_py_any(py)?),
+            ("watched", one.watched.into_bound_py_any(py)?),
+        ];
+        make("Assumption", &fields)
+    });
+    let rests_on = rests_on.collect::<PyResult<Vec<_>>>()?;
+    let fallback = own.fallback.map(|reason| word(&reason)).transpose()?;
+    let fields = [
+        ("guardrails", PyTuple::new(py, guardrails)?.into_any()),
+        (
+            "optimistic_reward",
+            own.optimistic_reward.into_bound_py_any(py)?,
+        ),
+        ("solver", make("SolverReport", &solver)?),
+        ("fallback", fallback.into_bound_py_any(py)?),
+        ("outcomes", own.outcomes.into_bound_py_any(py)?),
+        ("confidence", confidence.transpose()?.into_bound_py_any(py)?),
+        ("rests_on", PyTuple::new(py, rests_on)?.into_any()),
+    ];
+    make("Certificate", &fields)
 }
 
 /// A segment's own part of a certificate, in the units of the signals.
@@ -329,175 +344,6 @@ fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound
 pub(crate) fn html<'py>(object: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let module = object.py().import("banister._html")?;
     module.call_method1(function, (object,))
-}
-
-/// Proof that a policy keeps its guardrails, and a bound on its reward.
-#[pyclass(frozen, module = "banister")]
-#[derive(Debug, Clone)]
-pub(crate) struct Certificate {
-    pub policy: Arc<Policy>,
-    pub set: Arc<ActionSet>,
-}
-
-#[pymethods]
-impl Certificate {
-    #[new]
-    fn new(pickled: &[u8]) -> PyResult<Self> {
-        Ok(Decision::new(pickled)?.certificate())
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        let decision = Decision {
-            policy: Arc::clone(&slf.get().policy),
-            set: Arc::clone(&slf.get().set),
-            drawn: 0,
-            serial: 0,
-            features: None,
-        };
-        pickle::reduce(slf, &pickled::values(std::iter::once(&decision)))
-    }
-
-    /// One entry per guardrail, in their order.
-    #[getter]
-    fn guardrails(&self) -> Vec<GuardrailCertificate> {
-        std::iter::zip(self.set.guardrails.iter(), &self.policy.guardrails)
-            .enumerate()
-            .map(|(i, (name, entry))| GuardrailCertificate {
-                name: name.clone(),
-                pessimistic_cost: entry.pessimistic_cost,
-                threshold: entry.threshold,
-                slack: entry.slack,
-                price: entry.price,
-                capped: self.set.capped.get(i) == Some(&true),
-            })
-            .collect()
-    }
-
-    /// At least the best feasible policy's reward, if the intervals hold.
-    #[getter]
-    fn optimistic_reward(&self) -> f64 {
-        self.policy.optimistic_reward
-    }
-
-    /// Objective at the policy.
-    #[getter]
-    fn value(&self) -> f64 {
-        self.policy.solver.value
-    }
-
-    /// Proven upper bound on the objective of every pessimistically feasible policy.
-    #[getter]
-    fn upper_bound(&self) -> f64 {
-        self.policy.solver.upper_bound
-    }
-
-    /// `upper_bound - value`.
-    #[getter]
-    fn gap(&self) -> f64 {
-        self.policy.solver.gap
-    }
-
-    /// Status of the solver: "optimal" or "budget".
-    #[getter]
-    fn status(&self) -> &'static str {
-        crate::solution::status_name(self.policy.solver.status)
-    }
-
-    /// Reason that the safe action was forced, or None: "margin_not_proven" (its costs are not known well enough
-    /// yet), "alarm" (an alarm was raised and nobody has acknowledged it), "budget" (the solver used up its
-    /// work), "ill_conditioned" (rounding may undo the bounds), "solver_failed" or "paused".
-    #[getter]
-    fn fallback(&self) -> Option<String> {
-        word(&self.policy.fallback?)
-    }
-
-    /// The oldest alarm that nobody has acknowledged yet: an assumption of the certificate is false.
-    #[getter]
-    fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.policy.alarm(py, &self.set)
-    }
-
-    /// Probabilities: `safety`, that no policy ever violates a guardrail, and `regret`, that the regret bound
-    /// holds too (None where it is one in expectation). None where the agent does not state them.
-    #[getter]
-    fn confidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(confidence) = self.policy.confidence else {
-            return Ok(None);
-        };
-        let dict = PyDict::new(py);
-        dict.set_item("safety", confidence.safety)?;
-        dict.set_item("regret", confidence.regret)?;
-        Ok(Some(dict))
-    }
-
-    /// Number of outcomes that the decision is based on.
-    #[getter]
-    fn outcomes(&self) -> u64 {
-        self.policy.outcomes
-    }
-
-    /// Returns the part of one guardrail, by name or number.
-    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<GuardrailCertificate> {
-        let entries = self.guardrails();
-        let at = match key.extract::<String>() {
-            Ok(name) => entries.iter().position(|entry| entry.name == name),
-            Err(_) => key.extract::<usize>().ok().filter(|&i| i < entries.len()),
-        };
-        at.map(|at| entries[at].clone()).ok_or_else(|| {
-            PyKeyError::new_err(format!(
-                "there is no guardrail {}: they are {}",
-                crate::error::shown(key),
-                self.set.guardrails.join(", ")
-            ))
-        })
-    }
-
-    /// Returns the same as a dictionary of plain values.
-    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let names = [
-            "guardrails",
-            "optimistic_reward",
-            "status",
-            "value",
-            "upper_bound",
-            "gap",
-        ];
-        let dict = attributes(
-            slf,
-            &[&names[..], &["fallback", "alarm", "confidence", "outcomes"]].concat(),
-        )?;
-        let plain = |object: Bound<'py, PyAny>| object.call_method0("to_dict");
-        let guardrails = slf.getattr("guardrails")?.try_iter()?;
-        let guardrails = guardrails.map(|entry| plain(entry?));
-        dict.set_item("guardrails", guardrails.collect::<PyResult<Vec<_>>>()?)?;
-        if let Some(alarm) = slf.get().alarm(slf.py())? {
-            dict.set_item("alarm", plain(alarm)?)?;
-        }
-        Ok(dict)
-    }
-
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        html(slf, "certificate")
-    }
-
-    fn __repr__(&self) -> String {
-        let guardrails = self.guardrails();
-        let slacks = guardrails
-            .iter()
-            .map(|g| format!("{}: {}", g.name, significant(g.slack, 6)));
-        let shown = |key: &str, text: Option<&str>| {
-            text.map_or(String::new(), |text| format!(", {key}={text:?}"))
-        };
-        let fallback = shown("fallback", self.fallback().as_deref());
-        let message = self.policy.alarm.as_ref().map(|told| &*told.message);
-        let alarm = shown("alarm", message);
-        format!(
-            "Certificate(slack={{{}}}, optimistic_reward={}, gap={:.3e}{fallback}{alarm})",
-            slacks.collect::<Vec<_>>().join(", "),
-            significant(self.optimistic_reward(), 6),
-            self.gap()
-        )
-    }
 }
 
 /// A decision: an action, its probability, the policy it was drawn from, and the certificate.
@@ -634,11 +480,11 @@ impl Decision {
 
     /// Proof that the policy keeps its guardrails, and a bound on its reward.
     #[getter]
-    fn certificate(&self) -> Certificate {
-        Certificate {
-            policy: Arc::clone(&self.policy),
-            set: Arc::clone(&self.set),
-        }
+    fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let capped = self.set.capped.iter().copied();
+        let guardrails = self.set.guardrails.iter().map(String::as_str).zip(capped);
+        let rests_on = self.set.assumptions.to_vec();
+        certificate_object(py, &self.policy.certificate(guardrails, rests_on))
     }
 
     /// The oldest alarm that nobody has acknowledged yet, or None.
@@ -675,8 +521,10 @@ impl Decision {
             let segment = Bound::new(py, segment)?;
             dict.set_item("segment", SegmentCertificate::to_dict(&segment)?)?;
         }
-        let certificate = Bound::new(py, decision.certificate())?;
-        dict.set_item("certificate", Certificate::to_dict(&certificate)?)?;
+        let alarm = decision.alarm(py)?.map(|own| own.call_method0("to_dict"));
+        dict.set_item("alarm", alarm.transpose()?)?;
+        let certificate = decision.certificate(py)?;
+        dict.set_item("certificate", certificate.call_method0("to_dict")?)?;
         Ok(dict)
     }
 

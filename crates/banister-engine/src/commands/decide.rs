@@ -195,7 +195,7 @@ impl Command for Decide {
         let published = if shadow {
             published
         } else {
-            transaction.afford(key, published)?
+            transaction.within_budgets(key, published)?
         };
         let experiment = transaction.state.experiment(&name)?;
         let draw: f64 = transaction.rng.random();

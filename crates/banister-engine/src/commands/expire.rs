@@ -65,7 +65,7 @@ impl Transaction<'_> {
         let experiment = self.state.experiment(name)?;
         let key = experiment.key;
         let ttl = experiment.checked.declaration.ttl_seconds;
-        // Whoever found it may have read another clock, or another time to live.
+        // The thread that found it may have read another clock, or another time to live.
         if !ttl.is_some_and(|ttl| self.is_over(&record, ttl)) {
             return Ok(());
         }

@@ -40,7 +40,7 @@ pub use transaction::Transaction;
 
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::state::EngineState;
 
 /// Operation that may write events.
 pub trait Command: Send + 'static {
@@ -57,7 +57,7 @@ pub trait Command: Send + 'static {
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Self::Answer>, Refusal>;
 }
 
-type ReadAnswer<A> = Box<dyn FnOnce(&mut State) -> Result<A, Refusal> + Send>;
+type ReadAnswer<A> = Box<dyn FnOnce(&mut EngineState) -> Result<A, Refusal> + Send>;
 
 /// Answer of a command, sent once its events are durable.
 pub enum Reply<A> {
@@ -67,7 +67,7 @@ pub enum Reply<A> {
 }
 
 impl<A> Reply<A> {
-    pub(crate) fn resolve(self, state: &mut State) -> Result<A, Refusal> {
+    pub(crate) fn resolve(self, state: &mut EngineState) -> Result<A, Refusal> {
         match self {
             Self::Ready(answer) => Ok(answer),
             Self::AfterFold(read) => read(state),

@@ -10,14 +10,15 @@ use crate::events::{
 };
 use crate::refusal::Refusal;
 use crate::state::{
-    Budgets, ClockSets, Experiment, ExperimentStatus, OpenDecision, State, reserve, worst_case,
+    Budgets, ClockSets, EngineState, Experiment, ExperimentStatus, OpenDecision, reserve,
+    worst_case,
 };
 use crate::store::{Found, Key, Store, StoreError};
 use crate::time::Timestamp;
 
 /// Commands of one commit see each other's decisions and reports through it.
 pub struct Transaction<'a> {
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut EngineState,
     pub(super) store: &'a mut dyn Store,
     pub(super) rng: &'a mut ChaCha12Rng,
     pub(super) time: Timestamp,
@@ -60,7 +61,7 @@ pub(super) struct DecisionRecord {
 
 impl<'a> Transaction<'a> {
     pub(crate) fn new(
-        state: &'a mut State,
+        state: &'a mut EngineState,
         store: &'a mut dyn Store,
         rng: &'a mut ChaCha12Rng,
         time: Timestamp,
@@ -229,7 +230,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Policy that the budgets of an experiment can pay for, given all that this commit has reserved before.
-    pub(super) fn afford(
+    pub(super) fn within_budgets(
         &mut self,
         experiment: u64,
         published: Arc<PublishedPolicy>,
@@ -239,7 +240,7 @@ impl<'a> Transaction<'a> {
         else {
             return Ok(published);
         };
-        // Whoever pauses wants the safe action and no errors, whatever is left.
+        // A paused experiment plays the safe action without an error, whatever is left of its budgets.
         if own.status == ExperimentStatus::Paused {
             return Ok(published);
         }

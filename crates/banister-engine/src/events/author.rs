@@ -26,7 +26,7 @@ impl Author {
         }
     }
 
-    /// The same, who may come back to no other's decisions: not repeat them, not report on them.
+    /// Restricts the author to decisions of its own: it may neither repeat others' nor report on them.
     pub fn of_its_own(self) -> Self {
         Self { owns: true, ..self }
     }

@@ -141,7 +141,7 @@ impl PublishedPolicy {
         self.own_safe_cost(standard, guardrail)
     }
 
-    /// The same for the segment alone, where there is one.
+    /// Cost of the safe action in the policy's own segment, where there is one.
     fn own_safe_cost(&self, standard: &Standard, guardrail: usize) -> f64 {
         let threshold = standard.shown_threshold;
         let safe = self.estimate(self.safe);

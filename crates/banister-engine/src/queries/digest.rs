@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::state::EngineState;
 
 /// Asks for the digest and the number of the experiment's last event: equal events, equal digests.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct ReadDigest(pub Arc<str>);
 impl Query for ReadDigest {
     type Answer = (String, u64);
 
-    fn answer(self, state: &mut State) -> Result<(String, u64), Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<(String, u64), Refusal> {
         let experiment = state.experiment(&self.0)?;
         let digest = experiment
             .digest()

@@ -14,8 +14,8 @@ use crate::events::to_json;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
-    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, Experiment,
-    ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, State, round,
+    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState,
+    Experiment, ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -41,19 +41,19 @@ pub struct SummariseExperiments(pub ListExperiments);
 /// A part of a list.
 #[derive(Debug)]
 pub struct Page<T> {
-    pub entries: Vec<Arc<Picture<T>>>,
+    pub entries: Vec<Arc<RenderedView<T>>>,
     /// Name of the last one, if there are more.
     pub next: Option<String>,
 }
 
-/// A picture of an experiment, made once per event of it and shared by all who ask.
+/// A view of an experiment, made once per event of it and shared by all who ask.
 #[derive(Debug)]
-pub struct Picture<T> {
+pub struct RenderedView<T> {
     view: T,
     rendered: OnceLock<String>,
 }
 
-impl<T: Serialize> Picture<T> {
+impl<T: Serialize> RenderedView<T> {
     fn new(view: T) -> Self {
         Self {
             view,
@@ -61,7 +61,7 @@ impl<T: Serialize> Picture<T> {
         }
     }
 
-    /// The picture as JSON, made by the first who asks.
+    /// Renders the view as JSON once, for all who ask.
     pub fn json(&self) -> Result<&str, Refusal> {
         if let Some(rendered) = self.rendered.get() {
             return Ok(rendered);
@@ -71,7 +71,7 @@ impl<T: Serialize> Picture<T> {
     }
 }
 
-impl<T> Deref for Picture<T> {
+impl<T> Deref for RenderedView<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -82,8 +82,8 @@ impl<T> Deref for Picture<T> {
 impl ListExperiments {
     fn page<T>(
         self,
-        state: &mut State,
-        make: fn(&mut Experiment, &ClockSets, Timestamp) -> Arc<Picture<T>>,
+        state: &mut EngineState,
+        make: fn(&mut Experiment, &ClockSets, Timestamp) -> Arc<RenderedView<T>>,
     ) -> Result<Page<T>, Refusal> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let (sets, now) = (state.clock_sets().clone(), state.now);
@@ -121,7 +121,7 @@ fn size(experiment: &Experiment) -> usize {
 impl Query for ListExperiments {
     type Answer = Page<ExperimentView>;
 
-    fn answer(self, state: &mut State) -> Result<Page<ExperimentView>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Page<ExperimentView>, Refusal> {
         self.page(state, view)
     }
 }
@@ -129,14 +129,14 @@ impl Query for ListExperiments {
 impl Query for SummariseExperiments {
     type Answer = Page<ExperimentSummary>;
 
-    fn answer(self, state: &mut State) -> Result<Page<ExperimentSummary>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Page<ExperimentSummary>, Refusal> {
         self.0.page(state, |experiment, sets, now| {
-            let mut kept = std::mem::take(&mut experiment.kept_summary);
+            let mut cache = std::mem::take(&mut experiment.summary_cache);
             let shown = (experiment.number, experiment.budgets.stamp(now));
-            let summary = kept.get(shown, || {
-                Picture::new(ExperimentSummary::new(experiment, sets, now))
+            let summary = cache.get(shown, || {
+                RenderedView::new(ExperimentSummary::new(experiment, sets, now))
             });
-            experiment.kept_summary = kept;
+            experiment.summary_cache = cache;
             summary
         })
     }
@@ -146,13 +146,13 @@ fn view(
     experiment: &mut Experiment,
     sets: &ClockSets,
     now: Timestamp,
-) -> Arc<Picture<ExperimentView>> {
-    let mut kept = std::mem::take(&mut experiment.kept_view);
+) -> Arc<RenderedView<ExperimentView>> {
+    let mut cache = std::mem::take(&mut experiment.view_cache);
     let shown = (experiment.number, experiment.budgets.stamp(now));
-    let view = kept.get(shown, || {
-        Picture::new(ExperimentView::new(experiment, sets, now))
+    let view = cache.get(shown, || {
+        RenderedView::new(ExperimentView::new(experiment, sets, now))
     });
-    experiment.kept_view = kept;
+    experiment.view_cache = cache;
     view
 }
 
@@ -161,9 +161,9 @@ fn view(
 pub struct ReadExperiment(pub Arc<str>);
 
 impl Query for ReadExperiment {
-    type Answer = Arc<Picture<ExperimentView>>;
+    type Answer = Arc<RenderedView<ExperimentView>>;
 
-    fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.0)?;
         Ok(view(experiment, &sets, now))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{Facts, Imported, State};
+use crate::state::{EngineState, Facts, Imported};
 
 #[derive(Debug)]
 pub struct ReadFacts(pub Arc<str>);
@@ -12,7 +12,7 @@ pub struct ReadFacts(pub Arc<str>);
 impl Query for ReadFacts {
     type Answer = Arc<Facts>;
 
-    fn answer(self, state: &mut State) -> Result<Arc<Facts>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Arc<Facts>, Refusal> {
         Ok(state.experiment(&self.0)?.facts.clone())
     }
 }
@@ -24,7 +24,7 @@ pub struct ReadImports(pub Arc<str>);
 impl Query for ReadImports {
     type Answer = Vec<Imported>;
 
-    fn answer(self, state: &mut State) -> Result<Vec<Imported>, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Vec<Imported>, Refusal> {
         Ok(state.experiment(&self.0)?.imports.clone())
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{Minute, Point, RecordedAlarm, State};
+use crate::state::{EngineState, Minute, Point, RecordedAlarm};
 
 /// Most points of all segments together in one answer.
 const MOST_OF_ALL: usize = 512;
@@ -35,7 +35,7 @@ pub struct HistoryView {
 impl Query for ReadHistory {
     type Answer = HistoryView;
 
-    fn answer(self, state: &mut State) -> Result<HistoryView, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<HistoryView, Refusal> {
         let experiment = state.experiment(&self.name)?;
         let is_asked = |point: &&Point| {
             let wanted = self.segment.as_ref();

@@ -10,7 +10,7 @@ use super::experiment::alarm;
 use super::{Query, in_units_of_certificates};
 use crate::events::PublishedPolicy;
 use crate::refusal::Refusal;
-use crate::state::{Experiment, Facts, ForcedSafe, LearnedView, RecordedAlarm, State};
+use crate::state::{EngineState, Experiment, Facts, ForcedSafe, LearnedView, RecordedAlarm};
 use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
@@ -79,7 +79,7 @@ pub struct EvidenceView {
 impl Query for ReadState {
     type Answer = LiveState;
 
-    fn answer(self, state: &mut State) -> Result<LiveState, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<LiveState, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
         // Of one that samples the last policy that was drawn, not another.

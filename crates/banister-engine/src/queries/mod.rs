@@ -20,8 +20,8 @@ mod ttl;
 pub use digest::ReadDigest;
 pub use estimates::in_units_of_certificates;
 pub use experiment::{
-    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, Picture, ReadExperiment,
-    Refusing, SummariseExperiments,
+    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadExperiment, Refusing,
+    RenderedView, SummariseExperiments,
 };
 pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, ReadHistory};
@@ -32,12 +32,12 @@ pub(crate) use ttl::ReadTtls;
 pub use ttl::{TtlStatus, Ttls};
 
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::state::EngineState;
 
 /// Operation that only reads the state.
 pub trait Query: Send + 'static {
     type Answer: Send + 'static;
 
     /// Reads the answer. The state is mutable only because policies are computed when somebody asks.
-    fn answer(self, state: &mut State) -> Result<Self::Answer, Refusal>;
+    fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal>;
 }

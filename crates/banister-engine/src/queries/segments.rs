@@ -7,7 +7,7 @@ use super::Query;
 use super::estimates::in_units_of_certificates;
 use crate::events::PolicyEstimates;
 use crate::refusal::Refusal;
-use crate::state::{Facts, SegmentsView, State};
+use crate::state::{EngineState, Facts, SegmentsView};
 use crate::time::Timestamp;
 
 /// Asks for segments of an experiment, those seen most often first; there are none where decisions have none.
@@ -63,7 +63,7 @@ pub struct SegmentState {
 impl Query for ReadSegments {
     type Answer = SegmentPage;
 
-    fn answer(self, state: &mut State) -> Result<SegmentPage, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<SegmentPage, Refusal> {
         let time = state.now;
         let experiment = state.experiment(&self.name)?;
         let facts = experiment.facts.clone();

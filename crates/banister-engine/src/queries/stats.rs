@@ -6,7 +6,7 @@ use super::Query;
 use super::experiment::alarm;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
-use crate::state::{BudgetView, Counts, SegmentCount, State};
+use crate::state::{BudgetView, Counts, EngineState, SegmentCount};
 
 /// Asks for the numbers of all experiments.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct ExperimentStats {
 impl Query for ReadStats {
     type Answer = Stats;
 
-    fn answer(self, state: &mut State) -> Result<Stats, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Stats, Refusal> {
         let (sets, now) = (state.clock_sets(), state.now);
         let experiments = state.experiments().map(|experiment| {
             let latest = experiment.latest.as_ref();

@@ -2,7 +2,7 @@
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{ClockSets, ExperimentStatus, State};
+use crate::state::{ClockSets, EngineState, ExperimentStatus};
 use crate::time::Timestamp;
 
 /// Asks for the experiments with a time to live.
@@ -29,7 +29,7 @@ pub struct TtlStatus {
 impl Query for ReadTtls {
     type Answer = Ttls;
 
-    fn answer(self, state: &mut State) -> Result<Ttls, Refusal> {
+    fn answer(self, state: &mut EngineState) -> Result<Ttls, Refusal> {
         let active = (state.experiments())
             .filter(|experiment| experiment.status != ExperimentStatus::Archived);
         let statuses = active.filter_map(|experiment| {

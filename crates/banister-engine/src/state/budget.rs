@@ -79,7 +79,7 @@ pub struct BudgetView {
     pub decisions: u64,
     /// Decisions of this period at which the safe action was forced, since the rest did not cover the policy.
     pub exhausted: u64,
-    /// The same of the period before, as far as its outcomes have come.
+    /// The period before, as far as its outcomes are known.
     pub previous: Option<PastPeriod>,
 }
 

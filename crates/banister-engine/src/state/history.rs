@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 
 /// Most points kept; when there are more, half of them go and the spacing doubles.
 const MOST_POINTS: usize = 512;
-/// The same where decisions have segments, which share the room.
+/// Most points kept where decisions have segments, which share them.
 const MOST_IN_SEGMENTS: usize = 2048;
 /// Minutes kept.
 const MOST_MINUTES: usize = 240;

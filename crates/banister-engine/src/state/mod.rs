@@ -1,9 +1,9 @@
-//! State: the fold over the whole log.
+//! State of the engine: the fold over the whole log.
 //!
 //! Nothing here decides or writes; the same events give the same state in every process. May use
 //! `events` and `store`; knows neither commands nor queries.
 //!
-//! Read this page's [`State`], then `declaration/` (an experiment as declared, and its checks),
+//! Read this page's [`EngineState`], then `declaration/` (an experiment as declared, and its checks),
 //! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `budget.rs` with `period.rs` (money over
 //! time), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was set), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
@@ -54,7 +54,7 @@ const PAGE: usize = 10_000;
 
 /// The fold over the log. By default it keeps no open decisions.
 #[derive(Default)]
-pub struct State {
+pub struct EngineState {
     /// Number of the last event folded.
     pub number: u64,
     /// Time of the last event.
@@ -71,7 +71,7 @@ pub struct State {
     pub(crate) has_alarms: bool,
 }
 
-impl State {
+impl EngineState {
     /// The experiments, oldest first.
     pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
         self.experiments.values()

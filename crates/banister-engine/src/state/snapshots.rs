@@ -6,7 +6,7 @@
 
 use super::experiment::{InSnapshots, mark, read_mark};
 use super::learner::Detached;
-use super::{Experiment, State};
+use super::{EngineState, Experiment};
 use crate::events::Record;
 use crate::store::{Snapshot, Store, StoreError};
 
@@ -18,10 +18,10 @@ pub(crate) struct SnapshotRound {
     pub began: u64,
     /// Last event in the stored snapshot of every experiment, as far as known.
     kept: InSnapshots,
-    /// The same of snapshots in the transaction that has begun.
+    /// Experiment and last event of the snapshots in the open transaction.
     written: Vec<(u64, u64)>,
     /// True if snapshots were stored since the mark.
-    has_news: bool,
+    mark_is_due: bool,
 }
 
 impl SnapshotRound {
@@ -42,7 +42,7 @@ impl SnapshotRound {
     }
 
     /// The last event up to which all are in the snapshots.
-    fn mark(&self, state: &State) -> u64 {
+    fn mark(&self, state: &EngineState) -> u64 {
         let behind = state.experiments().filter(|own| self.is_behind(own));
         let upto = behind.map(|own| self.kept.get(&own.key).copied().unwrap_or(own.key - 1));
         upto.min().unwrap_or(state.number)
@@ -55,7 +55,7 @@ impl SnapshotRound {
 
     /// The transaction is durable.
     pub(crate) fn committed(&mut self) {
-        self.has_news |= !self.written.is_empty();
+        self.mark_is_due |= !self.written.is_empty();
         self.kept.extend(self.written.drain(..));
     }
 
@@ -78,7 +78,7 @@ impl SnapshotRound {
     pub(crate) fn finish(
         &mut self,
         store: &mut dyn Store,
-        state: &mut State,
+        state: &mut EngineState,
     ) -> Result<(), StoreError> {
         let number = state.number;
         for experiment in state.experiments_mut() {
@@ -94,7 +94,7 @@ impl SnapshotRound {
     pub(crate) fn step(
         &mut self,
         store: &mut dyn Store,
-        state: &mut State,
+        state: &mut EngineState,
         every: u64,
     ) -> Result<(), StoreError> {
         if self.due.is_empty() && state.number.saturating_sub(self.began) >= every {
@@ -112,7 +112,7 @@ impl SnapshotRound {
                 self.keep(store, &snapshot)?;
             }
         }
-        if self.due.is_empty() && std::mem::take(&mut self.has_news) {
+        if self.due.is_empty() && std::mem::take(&mut self.mark_is_due) {
             store.keep_snapshot(&mark(self.mark(state), &self.kept)?)?;
         }
         Ok(())

@@ -153,7 +153,7 @@ impl Database {
         }
     }
 
-    /// The same error with the reason that the operating system gives, where the database does not say.
+    /// Adds the operating system's reason to an error, where the database gives none.
     pub fn explain(&self, error: StoreError) -> StoreError {
         match self {
             Self::Sqlite(path) if error.reason.starts_with(sqlite::UNEXPLAINED) => {

@@ -48,7 +48,7 @@ impl Readers {
         self.lend(self.most.saturating_sub(1).max(1), read)
     }
 
-    /// The same for those that must not wait for callers: one connection is left to them.
+    /// Reads with a connection that callers never use: for reads that must not wait.
     pub fn with_reserved<T>(
         &self,
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>,
@@ -61,7 +61,7 @@ impl Readers {
         most: usize,
         read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut lent = self.take(most)?;
+        let mut lent = self.acquire(most)?;
         let mut store = match lent.store.take() {
             Some(store) => store,
             None => self.database.open_reader()?,
@@ -73,7 +73,7 @@ impl Readers {
         result
     }
 
-    fn take(&self, most: usize) -> Result<Lent<'_>, StoreError> {
+    fn acquire(&self, most: usize) -> Result<Lent<'_>, StoreError> {
         let until = Instant::now() + LONGEST_WAIT;
         let mut pool = self.lock();
         loop {

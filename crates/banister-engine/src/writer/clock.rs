@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use crate::state::State;
+use crate::state::EngineState;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
@@ -146,7 +146,7 @@ impl Clock {
 /// Reads the log's clock, given its source and the time that the machine is up, and keeps the time in the state.
 pub(super) fn read_clock(
     clock: &mut Clock,
-    state: &mut State,
+    state: &mut EngineState,
     (source, uptime): (Timestamp, Duration),
     may_set: bool,
 ) -> Result<Reading, StoreError> {

@@ -29,7 +29,7 @@ impl Engine {
             } else {
                 self.serve(jobs);
                 // Queries alone prove nothing about the log.
-                if self.outside.uptime().saturating_sub(self.seen) > IDLE {
+                if self.platform.uptime().saturating_sub(self.seen) > IDLE {
                     self.catch_up();
                 }
             }
@@ -40,7 +40,7 @@ impl Engine {
         }
         // Nobody waits for an answer that will not come.
         drop(queue);
-        self.outside.close();
+        self.platform.close();
         self.store.take().map_or(Ok(()), |store| store.close())
     }
 
@@ -112,7 +112,7 @@ impl Engine {
 
     /// Executes jobs, makes what they write durable, and folds it.
     fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
-        let came = self.outside.uptime();
+        let came = self.platform.uptime();
         let begun = loop {
             match self.begin() {
                 Ok(begun) => break begun,
@@ -120,11 +120,11 @@ impl Engine {
                     let passing = error.passing;
                     self.mark_unavailable(error);
                     if !passing
-                        || self.outside.uptime().saturating_sub(came) > self.options.patience
+                        || self.platform.uptime().saturating_sub(came) > self.options.patience
                     {
                         return Err(NotCommitted);
                     }
-                    self.outside.sleep(Duration::from_millis(100));
+                    self.platform.sleep(Duration::from_millis(100));
                 }
             }
         };
@@ -140,9 +140,9 @@ impl Engine {
             return Err(StoreError::new("not open"));
         };
         let store = &mut **store;
-        let outside = &*self.outside;
-        let begun = outside.uptime();
-        let reading = read_clock(&mut self.clock, state, (now, outside.uptime()), true);
+        let platform = &*self.platform;
+        let begun = platform.uptime();
+        let reading = read_clock(&mut self.clock, state, (now, platform.uptime()), true);
         self.monitor.clock(self.clock.skew());
         let reading = match reading {
             Ok(reading) => reading,
@@ -188,7 +188,7 @@ impl Engine {
                 return Err(error);
             }
             self.round.committed();
-            let took = outside.uptime().saturating_sub(begun);
+            let took = platform.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
             self.monitor.committed(records.len(), took.as_secs_f64());
         }

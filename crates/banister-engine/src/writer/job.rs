@@ -4,7 +4,7 @@ use crate::commands::{Command, Reply, Transaction};
 use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::State;
+use crate::state::EngineState;
 
 /// Way to answer a caller; called on the writer's thread.
 type Channel<A> = Box<dyn FnOnce(A) + Send>;
@@ -33,7 +33,7 @@ pub(super) trait Job: Send {
     fn execute(&mut self, _transaction: &mut Transaction) {}
 
     /// Makes its answers, once what it wrote is folded.
-    fn resolve(&mut self, state: &mut State);
+    fn resolve(&mut self, state: &mut EngineState);
 
     /// Sends its answers.
     fn reply(self: Box<Self>);
@@ -92,7 +92,7 @@ impl<C: Command> Job for CommandJob<C> {
             .collect();
     }
 
-    fn resolve(&mut self, state: &mut State) {
+    fn resolve(&mut self, state: &mut EngineState) {
         let executed = std::mem::take(&mut self.executed).into_iter();
         self.answers = executed
             .map(|reply| reply.and_then(|reply| reply.resolve(state)))
@@ -129,7 +129,7 @@ impl<Q: Query> Job for QueryJob<Q> {
         true
     }
 
-    fn resolve(&mut self, state: &mut State) {
+    fn resolve(&mut self, state: &mut EngineState) {
         self.answer = self.query.take().map(|query| query.answer(state));
     }
 

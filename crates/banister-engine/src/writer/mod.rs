@@ -3,14 +3,14 @@
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
 //! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds
-//! decisions whose time to live is over), `verify.rs` (the thread that verifies the log) and `outside.rs` (what all of it
-//! gets from outside). `simulation/` runs it with another outside, under faults.
+//! decisions whose time to live is over), `verify.rs` (the thread that verifies the log) and `platform.rs` (what all of it
+//! needs of the machine). `simulation/` runs it on another platform, under faults.
 
 mod clock;
 mod commit;
 mod expiry;
 mod job;
-mod outside;
+mod platform;
 mod queue;
 mod recovery;
 #[cfg(test)]
@@ -25,10 +25,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
-use crate::state::{AlarmRaised, Detached, SnapshotRound, State};
+use crate::state::{AlarmRaised, Detached, EngineState, SnapshotRound};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
-use outside::{Machine, Outside};
+use platform::{Machine, Platform};
 use queue::queue;
 pub use queue::{Busy, WriterHandle};
 
@@ -156,7 +156,7 @@ impl Drop for Writer {
 
 /// State of the writer's thread.
 struct Engine {
-    outside: Box<dyn Outside>,
+    platform: Box<dyn Platform>,
     options: Options,
     monitor: Box<dyn Monitor>,
     /// Name of the log, once it was open: another one is not taken for it.
@@ -166,7 +166,7 @@ struct Engine {
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.
-    state: Option<State>,
+    state: Option<EngineState>,
     clock: Clock,
     rng: ChaCha12Rng,
     round: SnapshotRound,
@@ -182,15 +182,15 @@ struct Engine {
 
 impl Engine {
     fn new(
-        outside: Box<dyn Outside>,
+        platform: Box<dyn Platform>,
         options: Options,
         monitor: Box<dyn Monitor>,
         rng: ChaCha12Rng,
     ) -> Self {
         Self {
             clock: Clock::new(options.most_skew, options.accept_clock),
-            seen: outside.uptime(),
-            outside,
+            seen: platform.uptime(),
+            platform,
             options,
             monitor,
             id: None,

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::clock::read_clock;
-use crate::state::{SnapshotRound, State, restore_all};
+use crate::state::{EngineState, SnapshotRound, restore_all};
 use crate::store::{Begun, StoreError, verify_page};
 
 /// Events that a start verifies before the first decision, at least: a tenth of a second.
@@ -11,7 +11,7 @@ const VERIFIED_FIRST: u64 = 100_000;
 impl Engine {
     /// Opens the log if need be, begins a transaction and folds the events of others.
     pub(super) fn begin(&mut self) -> Result<Begun, StoreError> {
-        self.seen = self.outside.uptime();
+        self.seen = self.platform.uptime();
         self.open()?;
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
@@ -35,8 +35,8 @@ impl Engine {
         if self.store.is_none() {
             // A log that was there and is gone is not begun anew.
             let mut store = match self.state {
-                None => self.outside.open()?,
-                Some(_) => self.outside.open_again()?,
+                None => self.platform.open()?,
+                Some(_) => self.platform.open_again()?,
             };
             let id = store.id()?;
             if self.id.as_ref().is_some_and(|own| *own != id) {
@@ -64,7 +64,7 @@ impl Engine {
 
     /// Folds the events of others, without writing.
     pub(super) fn catch_up(&mut self) {
-        self.seen = self.outside.uptime();
+        self.seen = self.platform.uptime();
         let caught = (|| {
             self.open()?;
             let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
@@ -73,7 +73,7 @@ impl Engine {
             let Begun { last, now } = store.poll()?;
             state.follow(&mut **store, last, |_| Ok(()))?;
             self.monitor.follows(state.number, last);
-            let reading = read_clock(&mut self.clock, state, (now, self.outside.uptime()), false);
+            let reading = read_clock(&mut self.clock, state, (now, self.platform.uptime()), false);
             self.monitor.clock(self.clock.skew());
             reading?;
             if let Err(reason) = state.look_for_news() {
@@ -104,7 +104,7 @@ impl Engine {
         };
         store.check_count()?;
         let last = store.last()?;
-        let mut state = State::new(self.options.open_bytes, self.detached.clone());
+        let mut state = EngineState::new(self.options.open_bytes, self.detached.clone());
         let restored = restore_all(&mut **store, last)?;
         for (key, reason) in &restored.unusable {
             self.monitor.notice(&format!(
@@ -143,8 +143,8 @@ impl Engine {
 
     pub(super) fn mark_unavailable(&mut self, error: StoreError) {
         self.store = None;
-        self.outside.set_available(false);
-        let reason = self.outside.explain(error).reason;
+        self.platform.set_available(false);
+        let reason = self.platform.explain(error).reason;
         if self.outage.as_ref() != Some(&reason) {
             self.monitor.outage(Some(&reason));
             self.outage = Some(reason);
@@ -153,7 +153,7 @@ impl Engine {
 
     pub(super) fn mark_available(&mut self) {
         if self.outage.take().is_some() {
-            self.outside.set_available(true);
+            self.platform.set_available(true);
             self.monitor.outage(None);
         }
     }

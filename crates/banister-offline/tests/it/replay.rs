@@ -4,7 +4,9 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use banister::{Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Problem};
+use banister::{
+    Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Outcome, Problem, Round,
+};
 use banister_offline::{Features, Log, MAX_CHECKPOINTS, ReplayOptions, disjoint_features, replay};
 use banister_rivals::AgentConfig;
 use common::{Columns, World, rng, uniform};
@@ -36,18 +38,14 @@ impl Moody {
 }
 
 impl Agent for Moody {
-    fn decide(&mut self) -> &Decision {
+    fn decide(&mut self, _: &Round) -> Result<&Decision, Error> {
         self.decision.policy = self.policy().iter().copied().enumerate().collect();
-        &self.decision
+        Ok(&self.decision)
     }
 
-    fn observe(&mut self, arm: usize, reward: f64, _: &[f64]) -> Result<(), Error> {
-        self.seen.push((arm, reward));
+    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        self.seen.push((outcome.action, outcome.reward));
         Ok(())
-    }
-
-    fn save(&self) -> String {
-        String::new()
     }
 }
 

@@ -145,12 +145,11 @@ fn agents_learn_by_segment() {
     let mut agent = Segmented::new(&problem(), &SegmentedConfig::default()).unwrap();
     assert_eq!(warm_start(&mut agent, &log).unwrap(), 301);
     assert_eq!(agent.outcomes(), 301);
-    agent.enter("small").unwrap();
-    let saved = agent.save();
+    let saved = agent.save().unwrap();
     assert!(saved.contains("\"small\"") && saved.contains("\"large\""));
     let mut agent = Segmented::new(&problem(), &SegmentedConfig::default()).unwrap();
     let done = replay(&log, &mut agent, &ReplayOptions::default(), &mut |_| false).unwrap();
     assert!(done.accepted > 0);
-    let contexts: u64 = agent.segments().iter().map(|own| own.contexts).sum();
+    let contexts: u64 = agent.segments(0..9).iter().map(|own| own.contexts).sum();
     assert_eq!(contexts, done.accepted);
 }

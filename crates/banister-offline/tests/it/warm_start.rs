@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister::{
-    Agent, AlarmKind, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcomes, Played,
+    Agent, AlarmKind, Choice, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcome,
     Problem,
 };
 use banister_offline::{Features, Log, disjoint_features, warm_start};
@@ -27,16 +27,24 @@ fn named(features: Vec<Vec<f64>>) -> Problem {
     }
 }
 
-/// Observes by hand what `played` says of every round, as another policy's.
-fn by_hand<'a>(agent: &mut dyn Agent, columns: &Columns, played: impl Fn(usize) -> Played<'a>) {
+/// Observes by hand what was played in every round, as another policy's; `features` where it is told by them.
+fn by_hand(agent: &mut dyn Agent, columns: &Columns, features: impl Fn(usize) -> Vec<f64>) {
     for t in 0..columns.actions.len() {
-        let outcomes = Outcomes {
-            played: played(t),
-            rewards: &columns.rewards[t..t + 1],
-            costs: &columns.costs[t..t + 1],
+        let x = features(t);
+        let outcome = Outcome {
+            choice: if x.is_empty() {
+                Choice::Arms
+            } else {
+                Choice::Offered(&x)
+            },
             origin: Origin::Logged,
+            ..Outcome::of_arm(
+                columns.actions[t],
+                columns.rewards[t],
+                &columns.costs[t..t + 1],
+            )
         };
-        agent.observe_batch(&outcomes).unwrap();
+        agent.observe(&outcome).unwrap();
     }
 }
 
@@ -53,9 +61,7 @@ fn a_k_armed_agent_takes_outcomes_by_arm() {
     let mut warm = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
     let mut hand = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(300));
-    by_hand(&mut hand, &columns, |t| {
-        Played::Arms(&columns.actions[t..t + 1])
-    });
+    by_hand(&mut hand, &columns, |_| Vec::new());
     assert_eq!(warm.save(), hand.save());
     assert_eq!(warm.decide(), hand.decide());
     // Features mean nothing to it, and neither do logging probabilities.
@@ -70,7 +76,7 @@ fn a_k_armed_agent_takes_outcomes_by_arm() {
     };
     let mut other = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
     assert_eq!(warm_start(&mut other, &log.check().unwrap()), Ok(300));
-    hand = Opb::restore(&hand.save()).unwrap();
+    hand = Opb::restore(&hand.save().unwrap()).unwrap();
     assert_eq!(other.decide(), hand.decide());
 }
 
@@ -131,7 +137,7 @@ fn a_linear_agent_takes_outcomes_by_features() {
         };
         assert_eq!(warm_start(&mut warm, &log.check().unwrap()), Ok(200));
         let rows: Vec<Vec<f64>> = (0..n).map(played).collect();
-        by_hand(&mut hand, &columns, |t| Played::Features(&rows[t]));
+        by_hand(&mut hand, &columns, |t| rows[t].clone());
         assert_eq!(warm.save(), hand.save());
     }
 }
@@ -144,9 +150,7 @@ fn a_linear_agent_with_fixed_actions_takes_outcomes_by_arm() {
     let mut warm = Oplb::new(&problem, &oplb()).unwrap();
     let mut hand = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(100));
-    by_hand(&mut hand, &columns, |t| {
-        Played::Arms(&columns.actions[t..t + 1])
-    });
+    by_hand(&mut hand, &columns, |_| Vec::new());
     assert_eq!(warm.save(), hand.save());
 }
 
@@ -162,11 +166,11 @@ fn costs_of_the_logging_policy_are_no_breach() {
     let mut warm = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
     let mut live = warm.clone();
     assert_eq!(warm_start(&mut warm, &columns.checked()), Ok(2000));
-    assert_eq!(Agent::monitor(&warm).unwrap().alarms(), []);
+    assert_eq!(warm.view().monitor.unwrap().alarms(), []);
     for _ in 0..2000 {
         live.observe(1, 0.5, &[1.0]).unwrap();
     }
-    let alarms = Agent::monitor(&live).unwrap().alarms();
+    let alarms = live.view().monitor.unwrap().alarms();
     assert_eq!(alarms[0].kind, AlarmKind::Breach);
 }
 
@@ -188,7 +192,7 @@ fn what_cannot_be_taken_is_refused() {
     };
     let mut agent = Opb::new(&named(vec![]), &OpbConfig::default()).unwrap();
     assert_eq!(warm_start(&mut agent, &loose.check().unwrap()), Ok(10));
-    let alarms = Agent::monitor(&agent).unwrap().alarms();
+    let alarms = agent.view().monitor.unwrap().alarms();
     assert_eq!(alarms[0].kind, AlarmKind::RewardRange);
     columns.rewards[7] = 1.0;
     columns.arms = 4;

@@ -212,7 +212,7 @@ impl<'a> LogTable<'a> {
     }
 
     /// The rows so far; the next ones begin a new table.
-    pub fn take(&mut self) -> DataTable {
+    pub fn finish_table(&mut self) -> DataTable {
         let rows = std::mem::replace(self, Self::new(self.facts, self.is_escaped));
         let facts = rows.facts;
         let [decision, time, action, status, segment] = rows.texts.map(Values::Text);

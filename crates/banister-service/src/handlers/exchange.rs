@@ -95,7 +95,7 @@ pub async fn export(
     let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
         Problem::unavailable("too many exports are running: come again in a moment")
     })?;
-    let share = app.budget.take(EXPORT).await?;
+    let share = app.memory.reserve(EXPORT).await?;
     let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
     let readers = app.readers.clone();
     let runtime = tokio::runtime::Handle::current();
@@ -140,7 +140,7 @@ fn write(
         Err(Problem::unavailable("nobody takes the file"))
     };
     let mut table = LogTable::new(facts, wanted.escape.is_some());
-    let empty = table.take();
+    let empty = table.finish_table();
     let mut file = match wanted.format {
         Format::Csv => {
             send(empty.to_csv().map_err(failed)?)?;
@@ -162,16 +162,16 @@ fn write(
             Some(file) => {
                 // Few row groups: each adds to the file's last part.
                 if table.bytes >= GROUP {
-                    file.write(&table.take()).map_err(failed)?;
+                    file.write(&table.finish_table()).map_err(failed)?;
                 }
                 send(file.drain())?;
             }
-            None => send(table.take().to_csv_rows().map_err(failed)?)?,
+            None => send(table.finish_table().to_csv_rows().map_err(failed)?)?,
         }
     }
     if let Some(mut file) = file {
         if table.bytes > 0 {
-            file.write(&table.take()).map_err(failed)?;
+            file.write(&table.finish_table()).map_err(failed)?;
         }
         send(file.finish().map_err(failed)?)?;
     }
@@ -203,9 +203,9 @@ pub async fn import(
     let (content, shares) = body::read(&app, request.into_body(), app.settings.max_import).await?;
     let limits = Limits {
         rows: MOST_IMPORTED,
-        bytes: app.budget.most() / 4,
+        bytes: app.memory.most() / 4,
     };
-    let read = app.budget.take(limits.bytes).await?;
+    let read = app.memory.reserve(limits.bytes).await?;
     let table = tokio::task::spawn_blocking(move || {
         let _shares = shares;
         if parquet {
@@ -225,7 +225,7 @@ pub async fn import(
     })?;
     let numbers = table.len() * (facts.width + 1 + facts.guardrails.len());
     let held = Held::current();
-    held.add(app.budget.take(numbers * IMPORTED).await?);
+    held.add(app.memory.reserve(numbers * IMPORTED).await?);
     let readers = app.readers.clone();
     let made = tokio::task::spawn_blocking(move || {
         let _read = (read, held);

@@ -120,7 +120,7 @@ async fn rendered<T: Serialize + Send + Sync + 'static>(
     });
     let failed = |_| Problem::unavailable("rendering failed");
     let (bytes, page) = lengths.await.map_err(failed)??;
-    Held::current().add(app.budget.take(bytes).await?);
+    Held::current().add(app.memory.reserve(bytes).await?);
     let joined = tokio::task::spawn_blocking(move || {
         let mut json = format!("{{\"{name}\":[");
         json.reserve(bytes);
@@ -175,8 +175,8 @@ pub async fn show(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    let picture = app.query(ReadExperiment(name.into())).await?;
-    Ok(raw(picture.json()?.to_string()))
+    let view = app.query(ReadExperiment(name.into())).await?;
+    Ok(raw(view.json()?.to_string()))
 }
 
 pub async fn change(

@@ -15,7 +15,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 
 /// Tokens, refreshed from the log's store.
 pub struct TokenStore {
-    known: RwLock<Known>,
+    cache: RwLock<TokenCache>,
     /// True if a token is needed even if none was made yet.
     required: bool,
     /// Age from which on they are not trusted: one of them may be revoked by now.
@@ -23,7 +23,7 @@ pub struct TokenStore {
 }
 
 #[derive(Default)]
-enum Known {
+enum TokenCache {
     /// Not read yet: every request is refused.
     #[default]
     Unread,
@@ -70,7 +70,7 @@ impl Principal {
 impl TokenStore {
     pub fn new(required: bool, most_age: Duration) -> Self {
         Self {
-            known: RwLock::default(),
+            cache: RwLock::default(),
             required,
             most_age,
         }
@@ -90,24 +90,24 @@ impl TokenStore {
             };
             Some((token.digest, principal))
         });
-        let known = Known::Read {
+        let cache = TokenCache::Read {
             principals: principals.collect(),
             any,
             at,
         };
-        if let Ok(mut place) = self.known.write() {
-            *place = known;
+        if let Ok(mut place) = self.cache.write() {
+            *place = cache;
         }
     }
 
     /// Returns true once the tokens were read.
     pub fn is_read(&self) -> bool {
-        matches!(self.known.read().as_deref(), Ok(Known::Read { .. }))
+        matches!(self.cache.read().as_deref(), Ok(TokenCache::Read { .. }))
     }
 
     /// Returns true if they were read lately.
     pub fn is_fresh(&self) -> bool {
-        matches!(self.known.read().as_deref(), Ok(Known::Read { at, .. }) if at.elapsed() <= self.most_age)
+        matches!(self.cache.read().as_deref(), Ok(TokenCache::Read { at, .. }) if at.elapsed() <= self.most_age)
     }
 
     /// Authenticates a request, by tokens of any age if need be.
@@ -115,12 +115,12 @@ impl TokenStore {
         let headers = &request.headers;
         // The reason is for those who may read, and nobody can show yet that they may.
         let unread = || Problem::unavailable("the tokens cannot be read yet");
-        let known = self.known.read().map_err(|_| unread())?;
-        let Known::Read {
+        let cache = self.cache.read().map_err(|_| unread())?;
+        let TokenCache::Read {
             principals,
             any,
             at,
-        } = &*known
+        } = &*cache
         else {
             return Err(unread());
         };

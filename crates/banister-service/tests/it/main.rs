@@ -1,4 +1,5 @@
 //! The integration tests of `banister-service`, one binary.
 
 mod answers;
+mod client;
 mod memory;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use banister::oplb::{OplbRadius, Solver};
 use banister::solve::Status;
-use banister::{Guardrail, Oplb, OplbConfig, Problem};
+use banister::{Agent as _, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
 use banister_sim::{ExperimentConfig, Options, Progress};
 use faer::Mat;
 use rand::{Rng, SeedableRng};
@@ -104,7 +104,6 @@ fn play(d: usize, k: usize, fresh: bool, config: &OplbConfig) -> Result<Rounds, 
     let mut world = World::new(d);
     let mut agent = world.agent(config)?;
     let mut set = world.actions(d, k);
-    agent.offer(&set)?;
     let mut times = Vec::with_capacity(ROUNDS);
     let mut certified = 0;
     for _ in 0..ROUNDS {
@@ -112,18 +111,16 @@ fn play(d: usize, k: usize, fresh: bool, config: &OplbConfig) -> Result<Rounds, 
             set = world.actions(d, k);
         }
         let started = Instant::now();
-        if fresh {
-            agent.offer(black_box(&set))?;
-        }
-        let decision = agent.decide();
+        let decision = agent.decide(&Round::offering(black_box(&set)))?;
         let decided = nanoseconds(started);
         certified += usize::from(decision.solver.status == Status::Optimal);
         let action = decision.draw(world.unit());
-        let x = agent.features(action).unwrap_or(&[]).to_vec();
+        let x = set.get(action * d..(action + 1) * d);
+        let x = x.unwrap_or(&agent.problem().declared.features[0]).to_vec();
         let reward = f64::from(u8::from(world.unit() < dot(&world.theta, &x)));
         let cost = f64::from(u8::from(world.unit() < dot(&world.mu, &x)));
         let started = Instant::now();
-        agent.observe(action, reward, &[cost])?;
+        agent.observe(&Outcome::of_features(&x, reward, &[cost]))?;
         let observed = nanoseconds(started);
         times.push(if whole { decided + observed } else { decided });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use banister::{Agent, Decision, Error};
+use banister::{Agent, Decision, Error, Outcome, Round};
 use banister_sim::compare::{Agents, Comparison, Entry, Interval95, pairs};
 use banister_sim::{AgentSource, CustomAgent, ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -47,18 +47,16 @@ struct Recorder {
 }
 
 impl Agent for Recorder {
-    fn decide(&mut self) -> &Decision {
+    fn decide(&mut self, _: &Round) -> Result<&Decision, Error> {
         let arm = self.cycle[self.round % self.cycle.len()];
         self.decision.policy = vec![(arm, 1.0)];
-        &self.decision
+        Ok(&self.decision)
     }
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
+    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
         self.round += 1;
-        self.seen.lock().expect("alone")[arm].push((reward, costs[0]));
+        let signals = (outcome.reward, outcome.costs[0]);
+        self.seen.lock().expect("alone")[outcome.action].push(signals);
         Ok(())
-    }
-    fn save(&self) -> String {
-        String::new()
     }
 }
 
@@ -198,18 +196,12 @@ fn runs_do_not_meet_the_numbers_that_drew_their_instance() {
 struct Still(Decision, Seen);
 
 impl Agent for Still {
-    fn decide(&mut self) -> &Decision {
+    fn decide(&mut self, _: &Round) -> Result<&Decision, Error> {
         self.0.policy = vec![(2, 1.0)];
-        &self.0
+        Ok(&self.0)
     }
-    fn offer(&mut self, _: &[f64]) -> Result<(), Error> {
+    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        self.1.lock().expect("alone")[0].push((outcome.reward, 0.0));
         Ok(())
-    }
-    fn observe(&mut self, _: usize, reward: f64, _: &[f64]) -> Result<(), Error> {
-        self.1.lock().expect("alone")[0].push((reward, 0.0));
-        Ok(())
-    }
-    fn save(&self) -> String {
-        String::new()
     }
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::path::Path;
 
-use banister::{Agent, Decision, Error, Fallback, OpbConfig, OplbConfig};
+use banister::{Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Outcome, Round};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
@@ -23,12 +23,12 @@ struct Fixed {
 }
 
 impl Agent for Fixed {
-    fn decide(&mut self) -> &Decision {
-        &self.decision
-    }
-
-    fn try_decide(&mut self) -> Result<&Decision, Error> {
+    fn decide(&mut self, round: &Round) -> Result<&Decision, Error> {
         self.t += 1;
+        if let Choice::Offered(actions) = round.choice {
+            // The safe action comes last.
+            self.decision.policy = vec![(actions.len() / 3, 1.0)];
+        }
         if Some(self.t) == self.fails {
             let reason = "out of ideas".into();
             return Err(Error::Outside { reason });
@@ -36,18 +36,8 @@ impl Agent for Fixed {
         Ok(&self.decision)
     }
 
-    fn observe(&mut self, _: usize, _: f64, _: &[f64]) -> Result<(), Error> {
+    fn observe(&mut self, _: &Outcome) -> Result<(), Error> {
         Ok(())
-    }
-
-    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
-        // The safe action comes last.
-        self.decision.policy = vec![(actions.len() / 3, 1.0)];
-        Ok(())
-    }
-
-    fn save(&self) -> String {
-        String::new()
     }
 }
 

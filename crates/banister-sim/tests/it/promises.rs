@@ -1,6 +1,6 @@
 //! Sums of excesses, verdicts on promises, leaderboards by promise, and paired differences that hold at once.
 
-use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee};
+use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee, Outcome, Round};
 use banister_sim::compare::{
     Agents, Comparison, Entry, PromiseVerdict, leaderboard, overall, pairs,
 };
@@ -19,16 +19,13 @@ const HORIZON: u64 = 10_000;
 struct InTurn(Vec<usize>, usize, Decision);
 
 impl Agent for InTurn {
-    fn decide(&mut self) -> &Decision {
+    fn decide(&mut self, _: &Round) -> Result<&Decision, Error> {
         self.2.policy = vec![(self.0[self.1 % self.0.len()], 1.0)];
         self.1 += 1;
-        &self.2
+        Ok(&self.2)
     }
-    fn observe(&mut self, _: usize, _: f64, _: &[f64]) -> Result<(), Error> {
+    fn observe(&mut self, _: &Outcome) -> Result<(), Error> {
         Ok(())
-    }
-    fn save(&self) -> String {
-        String::new()
     }
 }
 

@@ -16,11 +16,11 @@ from ...client import (
     Client,
     ServiceBudgetError,
     ServiceConflictError,
-    ServiceDecision,
     ServiceError,
     ServiceNotFoundError,
     ServiceUnavailableError,
 )
+from ...client.types import Decision as ServiceDecision
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ class ServiceBackend:
             except ServiceConflictError:  # Another gateway was faster.
                 known = self._client.experiment(self.name)
         wanted = self._declaration
-        arms = {arm["name"] for arm in known.arms if arm["offered"]}
+        arms = {arm.name for arm in known.arms if arm.offered}
         if arms != set(wanted["arms"]) or known.safe != wanted["safe"]:
             raise ValueError(
                 f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "

@@ -218,8 +218,8 @@ impl Declaration {
         Ok(own)
     }
 
-    /// The same for a declaration from a log where it is not new: it was checked before it was written, and amounts may
-    /// have been lowered since.
+    /// Checks a declaration. One that is not new comes from a log: its agent is not built again, and its budgets need
+    /// not cover the safe action, since amounts may have been lowered.
     pub(crate) fn check_rest(&self, is_new: bool) -> Result<CheckedDeclaration, Refusal> {
         check_name(&self.name)?;
         check_length("description", &self.description, 10_000)?;

@@ -4,13 +4,13 @@
 //! [`Experiment::digest`] is the same in every process that has folded the same events. The rest (the
 //! policy in force, the trace for the page) is kept beside it.
 
-mod afford;
 mod alarm;
+mod budget_check;
 mod change;
-mod kept;
 mod missing;
 mod policy;
 mod saved;
+mod view_cache;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::state::facts::{Facts, facts};
 use crate::state::history::History;
 use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, PendingDecision};
 use crate::time::Timestamp;
-use afford::Allowed;
-pub(crate) use afford::reserve;
 pub use alarm::{AlarmRaised, RecordedAlarm};
+use budget_check::Allowed;
+pub(crate) use budget_check::reserve;
 pub use change::Change;
-use kept::Kept;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
+use view_cache::ViewCache;
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
@@ -124,8 +124,8 @@ pub struct Experiment {
     pub(crate) frame: Arc<Frame>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
-    pub(crate) kept_view: Kept,
-    pub(crate) kept_summary: Kept,
+    pub(crate) view_cache: ViewCache,
+    pub(crate) summary_cache: ViewCache,
 }
 
 impl Experiment {
@@ -177,8 +177,8 @@ impl Experiment {
             facts,
             frame,
             learner,
-            kept_view: Kept::default(),
-            kept_summary: Kept::default(),
+            view_cache: ViewCache::default(),
+            summary_cache: ViewCache::default(),
             checked,
         })
     }
@@ -336,7 +336,7 @@ impl Experiment {
             let waits = self.checked.declaration.ttl_seconds.is_some();
             self.announce(number, decision, (!waits).then_some(share))?;
         } else if decision.segment.is_some() {
-            // Counts the context even if no decision follows.
+            // Counts the context even though the caller decides.
             self.announce(number, decision, None)?;
         }
         self.counts.decisions += 1;

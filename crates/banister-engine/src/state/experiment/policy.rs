@@ -59,7 +59,7 @@ impl Experiment {
         self.facts.dimension >= LONG_FEATURES || self.has_many_segments()
     }
 
-    /// Returns true if so many segments are told apart that making their table takes long.
+    /// Returns true if the table of segments is large enough to slow the writer down.
     pub(crate) fn has_many_segments(&self) -> bool {
         self.learner.segment_count().told_apart * self.arms.len() >= MANY_PAIRS
     }

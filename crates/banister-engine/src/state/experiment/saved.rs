@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
-use super::kept::Kept;
+use super::view_cache::ViewCache;
 use super::{
     Arm, Core, Counts, Experiment, ExperimentStatus, ForcedSafe, Imported, Latest, Missing,
     RecordedAlarm, parts,
@@ -49,7 +49,7 @@ struct Learned {
 
 /// First byte of a snapshot: its version.
 const SEALED: u8 = 7;
-/// The same of one that is compressed.
+/// First byte of a compressed snapshot.
 const PACKED: u8 = 8;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
@@ -171,7 +171,8 @@ impl Experiment {
         self.learner.with(|core| saved.sealed(core, number))
     }
 
-    /// The same, made beside the writer where the learner is, and handed over there; `None` then.
+    /// Takes a snapshot. Beside a detached learner it is taken on the learner's thread and handed over there: then
+    /// returns `None`.
     pub(crate) fn snapshot_soon(
         &mut self,
         number: u64,
@@ -243,8 +244,8 @@ impl Experiment {
             facts,
             frame,
             learner,
-            kept_view: Kept::default(),
-            kept_summary: Kept::default(),
+            view_cache: ViewCache::default(),
+            summary_cache: ViewCache::default(),
             checked,
         };
         experiment.reframe()?;

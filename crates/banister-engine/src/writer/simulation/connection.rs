@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::super::clock::LONGEST_GAP;
-use super::super::outside::Outside;
+use super::super::platform::Platform;
 use super::database::{Bug, Server, Shared};
 use super::ledger::MOST_SKEW;
 use crate::events::{EventKind, Record};
@@ -409,7 +409,7 @@ impl Store for Connection {
     }
 }
 
-/// A process's outside: a connection away from the server.
+/// Platform of a simulated process, a connection away from the server.
 pub struct Process {
     pub server: Shared,
     pub number: usize,
@@ -418,7 +418,7 @@ pub struct Process {
     pub sets_known: SetsKnown,
 }
 
-impl Outside for Process {
+impl Platform for Process {
     fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         let sets_known = self.sets_known.clone();
         let connection = Connection::open(&self.server, self.number, sets_known)?;

@@ -8,7 +8,7 @@ use super::database::Server;
 use crate::commands::{Decided, Reported};
 use crate::events::{Event, EventKind, PublishedPolicy, Record, replay_reports};
 use crate::queries::ExperimentView;
-use crate::state::{Change, Declaration, State};
+use crate::state::{Change, Declaration, EngineState};
 use crate::time::Timestamp;
 
 /// Seconds by which replicas may disagree about the log's time.
@@ -18,7 +18,7 @@ const STEP: f64 = 1.0;
 
 /// An answer to a request for a decision.
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct AnsweredDecision {
     experiment: String,
     id: Option<String>,
     action: u32,
@@ -30,7 +30,7 @@ struct Told {
 #[derive(Default)]
 pub struct Ledger {
     /// Decisions by number.
-    decisions: BTreeMap<u64, Told>,
+    decisions: BTreeMap<u64, AnsweredDecision>,
     ids: BTreeMap<(String, String), u64>,
     /// Outcomes as far as acknowledged, by decision.
     outcomes: BTreeMap<u64, Reported>,
@@ -64,7 +64,7 @@ impl Ledger {
             "decision {number} was told before it was in the log"
         );
         check_policy(&decided.published)?;
-        let told = Told {
+        let told = AnsweredDecision {
             experiment: experiment.into(),
             id: decided.id.clone(),
             action: decided.action,
@@ -157,11 +157,11 @@ impl Ledger {
     }
 
     /// Holds the whole log against itself, true time and everything that was told; returns its fold.
-    pub fn audit(&self, server: &Server) -> Result<State, String> {
+    pub fn audit(&self, server: &Server) -> Result<EngineState, String> {
         let mut log = Log::default();
         for (record, &(begun, done)) in server.records.iter().zip(&server.written) {
             let before = server.before[record.number as usize - 1];
-            log.take(record, before)
+            log.check_event(record, before)
                 .map_err(|e| format!("event {}: {e}", record.number))?;
             if let Some((decision, ttl)) = log.expired.take() {
                 let made = server.written[decision as usize - 1].0;
@@ -233,7 +233,7 @@ fn check_policy(published: &PublishedPolicy) -> Result<(), String> {
 }
 
 /// The log has the decision as it was told.
-fn check_told(server: &Server, number: u64, told: &Told) -> Result<(), String> {
+fn check_told(server: &Server, number: u64, told: &AnsweredDecision) -> Result<(), String> {
     let record = server.records.get(number as usize - 1);
     let Some(Ok(Event::Decision(event))) = record.map(Record::event) else {
         return Err(format!("decision {number} was told and is not in the log"));
@@ -272,7 +272,7 @@ fn check_outcome(server: &Server, number: u64, told: &Reported) -> Result<(), St
 /// The log as read by somebody who trusts nothing.
 #[derive(Default)]
 struct Log {
-    state: State,
+    state: EngineState,
     time: Timestamp,
     /// Log's time without the jumps by which it was set.
     elapsed: BTreeMap<u64, i64>,
@@ -293,7 +293,7 @@ struct Log {
 }
 
 impl Log {
-    fn take(&mut self, record: &Record, before: u64) -> Result<(), String> {
+    fn check_event(&mut self, record: &Record, before: u64) -> Result<(), String> {
         let number = record.number;
         check!(
             number == self.state.number + 1,

@@ -19,7 +19,7 @@ use crate::commands::{
     DecisionRequest, Expire, OutcomeReport, Report, Reported,
 };
 use crate::events::Author;
-use crate::queries::{ExperimentView, Picture, ReadExperiment, ReadTtls, Ttls};
+use crate::queries::{ExperimentView, ReadExperiment, ReadTtls, RenderedView, Ttls};
 use crate::refusal::Refusal;
 
 /// A request as it goes over the network: it may come twice, late, out of order or never.
@@ -49,7 +49,7 @@ pub enum Answer {
     Decided(Vec<Result<Decided, Refusal>>),
     Reported(Vec<Result<Reported, Refusal>>),
     Changed(Vec<Result<ExperimentView, Refusal>>),
-    View(Option<Arc<Picture<ExperimentView>>>),
+    View(Option<Arc<RenderedView<ExperimentView>>>),
     Ttls(Option<Ttls>),
     Expired(Vec<Result<(), Refusal>>),
 }
@@ -129,7 +129,7 @@ impl World {
         let mut answered = BTreeSet::new();
         for (number, moment, answer) in answers {
             let message = waiting[number].clone();
-            let again = self.take(message, moment, answer)?;
+            let again = self.receive(message, moment, answer)?;
             let is_lost = self.temper.networks && !self.is_over && self.rng.random_bool(0.1);
             if is_lost {
                 self.server.lock().fault("answer lost");
@@ -259,8 +259,8 @@ impl World {
         }
     }
 
-    /// Takes an answer; returns true if the caller has to ask again.
-    pub fn take(
+    /// Checks an answer against the ledger; returns true if the caller has to ask again.
+    pub fn receive(
         &mut self,
         message: Message,
         moment: Moment,

@@ -13,7 +13,7 @@ use super::connection::{Connection, Process, SetsKnown};
 use super::database::{Bug, Shared};
 use super::ledger::{Ledger, check};
 use super::network::{Mailbox, Message, Request};
-use crate::state::{ExperimentStatus, Forgets, PLANTED, State};
+use crate::state::{EngineState, ExperimentStatus, Forgets, PLANTED};
 use crate::store::{Snapshot, Store};
 
 /// Steps of a world before everything is mended.
@@ -147,8 +147,8 @@ impl World {
         for step in 0..steps {
             self.step()?;
             if step % 50 == 49 {
-                let fold = self.ledger.audit(&self.server.lock())?;
-                self.compare_running(&fold)?;
+                let mut fold = self.ledger.audit(&self.server.lock())?;
+                self.compare_running(&mut fold)?;
             }
         }
         self.finish()
@@ -224,7 +224,7 @@ impl World {
         self.numbers.restarts += 1;
         self.server
             .note(|| format!("process {process} starts, accept_clock: {accept_clock}"));
-        let outside = Process {
+        let platform = Process {
             server: self.server.clone(),
             number: process,
             up: Duration::from_secs(self.rng.random_range(0..1_000_000)),
@@ -242,7 +242,7 @@ impl World {
         let rng = ChaCha12Rng::seed_from_u64(self.rng.random());
         self.processes[process] = Running {
             engine: Some(Engine::new(
-                Box::new(outside),
+                Box::new(platform),
                 options,
                 Box::new(Quiet),
                 rng,
@@ -398,7 +398,7 @@ impl World {
     }
 
     fn compare(&mut self) -> Result<(), String> {
-        let fold = self.ledger.audit(&self.server.lock())?;
+        let mut fold = self.ledger.audit(&self.server.lock())?;
         let left = self
             .inbox
             .iter()
@@ -422,21 +422,21 @@ impl World {
             check!(open.is_empty(), "{open:?} never expired");
         }
         for process in 0..self.processes.len() {
-            self.agrees(process, "as it ran", &fold)?;
+            self.agrees(process, "as it ran", &mut fold)?;
             // From whatever snapshots there are, and from those of a proper end.
             self.start(process, false)?;
-            self.agrees(process, "from snapshots", &fold)?;
+            self.agrees(process, "from snapshots", &mut fold)?;
             self.act(process, Engine::snapshot_all)?;
             self.start(process, false)?;
-            self.agrees(process, "after a proper end", &fold)?;
+            self.agrees(process, "after a proper end", &mut fold)?;
         }
         Ok(())
     }
 
     /// Processes that have folded the whole log agree with it.
-    fn compare_running(&self, fold: &State) -> Result<(), String> {
-        for (process, running) in self.processes.iter().enumerate() {
-            let state = running.engine.as_ref().and_then(|e| e.state.as_ref());
+    fn compare_running(&mut self, fold: &mut EngineState) -> Result<(), String> {
+        for (process, running) in self.processes.iter_mut().enumerate() {
+            let state = running.engine.as_mut().and_then(|e| e.state.as_mut());
             if let Some(state) = state.filter(|state| state.number == fold.number) {
                 check_equal(&format!("process {process}, in between"), state, fold)?;
             }
@@ -445,16 +445,16 @@ impl World {
     }
 
     /// A process has folded the whole log, and agrees with it.
-    fn agrees(&mut self, process: usize, how: &str, fold: &State) -> Result<(), String> {
+    fn agrees(&mut self, process: usize, how: &str, fold: &mut EngineState) -> Result<(), String> {
         self.act(process, Engine::catch_up)?;
-        let engine = self.processes[process].engine.as_ref();
-        let state = engine.and_then(|engine| engine.state.as_ref());
+        let engine = self.processes[process].engine.as_mut();
+        let state = engine.and_then(|engine| engine.state.as_mut());
         let state = state.ok_or("a process has no state")?;
         check_equal(&format!("process {process}, {how}"), state, fold)
     }
 }
 
-fn check_equal(who: &str, state: &mut State, fold: &mut State) -> Result<(), String> {
+fn check_equal(who: &str, state: &mut EngineState, fold: &mut EngineState) -> Result<(), String> {
     let differs = |what: &str| format!("{who}: another {what} than the log");
     check!(state.number == fold.number, "{}", differs("last event"));
     check!(state.time == fold.time, "{}", differs("time"));
@@ -463,8 +463,8 @@ fn check_equal(who: &str, state: &mut State, fold: &mut State) -> Result<(), Str
         "{}",
         differs("clock")
     );
-    let digests = |state: &mut State| -> Result<Vec<String>, String> {
-        let each = state.experiments_mut().map(Experiment::digest);
+    let digests = |state: &mut EngineState| -> Result<Vec<String>, String> {
+        let each = state.experiments_mut().map(|own| own.digest());
         each.collect::<Result<_, _>>().map_err(|e| e.to_string())
     };
     check!(

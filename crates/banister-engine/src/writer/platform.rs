@@ -1,20 +1,21 @@
-//! All that the writer gets from outside: its log, the time, and sleep. The simulation has another.
+//! Platform of the writer: its log, the time, and sleep. The simulation has another.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store::{Database, Readers, Store, StoreError};
 
-pub(super) trait Outside: Send {
+/// Input and output of the writer.
+pub(super) trait Platform: Send {
     /// Opens the log, and lays it out if it is new.
     fn open(&self) -> Result<Box<dyn Store>, StoreError>;
-    /// Opens the log where it was before.
+    /// Reopens a log that was open before.
     fn open_again(&self) -> Result<Box<dyn Store>, StoreError>;
-    /// The same error with a better reason, where there is one.
+    /// Finds the reason behind an error, where the error does not say it.
     fn explain(&self, error: StoreError) -> StoreError;
-    /// Tells those who read beside the writer that the log can be used, or that it cannot.
+    /// Opens or closes the log to the readers.
     fn set_available(&self, is_available: bool);
-    /// Closes the connections of those who read beside the writer.
+    /// Closes the connections of the readers.
     fn close(&self);
     /// Time since the machine started, asleep or not: nobody sets this clock.
     fn uptime(&self) -> Duration;
@@ -27,7 +28,7 @@ pub(super) struct Machine {
     pub readers: Arc<Readers>,
 }
 
-impl Outside for Machine {
+impl Platform for Machine {
     fn open(&self) -> Result<Box<dyn Store>, StoreError> {
         self.database.open()
     }

@@ -18,15 +18,16 @@ const MOST_BYTES: usize = 16 << 20;
 /// Longest time that they may take.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// A request's body, lent to whoever reads it; what is not read comes back.
-pub struct Leftover {
-    back: Arc<Mutex<State>>,
+/// Body of a request while its handler reads it; the unread rest comes back.
+pub struct UnreadBody {
+    back: Arc<Mutex<LentBody>>,
     /// True if the caller waits for us to ask for the body.
     waits: bool,
 }
 
+/// A lent body, or what was left of it.
 #[derive(Default)]
-struct State {
+struct LentBody {
     body: Option<Body>,
     /// Bytes that were read.
     read: usize,
@@ -36,10 +37,10 @@ struct State {
 
 struct Lent {
     body: Option<Body>,
-    back: Arc<Mutex<State>>,
+    back: Arc<Mutex<LentBody>>,
 }
 
-impl Leftover {
+impl UnreadBody {
     /// Lends a request's body to its handler; `None` if it has none, or a short one.
     pub fn lend(request: &mut Request) -> Option<Self> {
         // What is announced to be short is in the connection's buffer, which drops it by itself.
@@ -48,7 +49,7 @@ impl Leftover {
         if request.body().is_end_stream() || (is_short && !waits) {
             return None;
         }
-        let back = Arc::new(Mutex::new(State::default()));
+        let back = Arc::new(Mutex::new(LentBody::default()));
         let lent = Lent {
             body: Some(std::mem::take(request.body_mut())),
             back: back.clone(),
