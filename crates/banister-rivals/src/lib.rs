@@ -27,8 +27,7 @@
 //! ```
 //!
 //! Built on [`banister::toolkit`] alone. Files, in reading order: `registry` (every kind behind one type), `config`
-//! (how a rival declares its parameters), `grid` (the constants that are tuned), `parameters` and `play` (keys that
-//! linear rivals share), `setting` (problems that a rival refuses), `saved` and `stream` (snapshots and random
+//! and `parameters` (keys that rivals share), `grid` (the constants that are tuned), `setting` (problems that a rival refuses), `saved` and `stream` (snapshots and random
 //! numbers); then [`arms`] and [`linear`], where `rival` turns a rule into an agent and every other file is one paper.
 
 use banister::solve::Status;
@@ -38,7 +37,6 @@ mod config;
 mod grid;
 pub mod linear;
 mod parameters;
-mod play;
 mod registry;
 mod saved;
 mod setting;
@@ -56,5 +54,5 @@ fn status(infeasible: bool, gap: f64) -> Status {
     }
 }
 
-pub use config::DELTA;
+pub use banister::toolkit::DELTA;
 pub use registry::{AgentConfig, Restored};

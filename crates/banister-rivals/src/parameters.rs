@@ -2,12 +2,9 @@
 
 use banister::Error;
 use banister::toolkit::linear::{Confidence, Evidence, Radius, check_lambda, parameter_norm};
-use banister::toolkit::{open_unit, positive};
+use banister::toolkit::{DELTA, open_unit, positive};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// δ of the intervals, unless an agent is given its own.
-pub const DELTA: f64 = 0.01;
 
 /// Width of the confidence sets of `hplc_lucb` and `safe_lts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! The registry of agents: parameters, guarantee and construction of every kind.
 
-use banister::toolkit::linear::{LinearKeys, parameter_norm};
-use banister::toolkit::{ArmLearner, SegmentLearner, SnapshotHeader, broken};
+use banister::toolkit::linear::parameter_norm;
+use banister::toolkit::{DELTA, Play, Registered, SnapshotHeader, broken};
 use banister::{
-    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, OpbConfig, Oplb,
-    OplbConfig, OplbPerArm, Problem, SegmentedConfig,
+    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, OpbConfig, OplbConfig,
+    Problem, SegmentedConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,9 @@ use crate::arms::{
     PrimalDualBwkConfig, RColtsConfig, SColtsConfig, SOpsConfig, ThompsonConfig, Ucb1Config,
     UcbBwkConfig,
 };
-use crate::config::{DELTA, Registered, agent_of};
 use crate::linear::{
     ConservativeLinUcbConfig, GenOpConfig, HpUcbConfig, HplcLucbConfig, LinRColtsConfig,
-    LinSColtsConfig, LinTsConfig, LinUcbConfig, Play, RofulConfig, SafeLtsConfig, SafeLucbConfig,
+    LinSColtsConfig, LinTsConfig, LinUcbConfig, RofulConfig, SafeLtsConfig, SafeLucbConfig,
 };
 
 /// Declares the enum of all agents, and its two ways to what is registered about them.
@@ -131,120 +130,6 @@ agents! {
         /// Linear Thompson sampling: feature vectors, guardrails ignored.
         LinTs(LinTsConfig),
     }
-}
-
-impl Registered for OpbConfig {
-    fn kind(&self) -> &'static str {
-        "opb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn default_label(&self) -> String {
-        OpbConfig::default_label(self)
-    }
-    fn guarantee(&self) -> Guarantee {
-        OpbConfig::guarantee(self)
-    }
-    fn floor(&self) -> f64 {
-        self.floor
-    }
-    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
-        Some(&mut self.on_breach)
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn confidence(&self) -> Option<Confidence> {
-        OpbConfig::confidence(self)
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
-        self.needs_horizon(unknown_safe_cost)
-            .then_some(&mut self.horizon)
-    }
-    agent_of!(ArmLearner);
-}
-
-impl Registered for OplbConfig {
-    fn kind(&self) -> &'static str {
-        "oplb"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn default_label(&self) -> String {
-        OplbConfig::default_label(self)
-    }
-    fn guarantee(&self) -> Guarantee {
-        OplbConfig::guarantee(self)
-    }
-    fn floor(&self) -> f64 {
-        self.floor
-    }
-    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
-        Some(&mut self.on_breach)
-    }
-    fn takes_features(&self) -> bool {
-        true
-    }
-    fn confidence(&self) -> Option<Confidence> {
-        OplbConfig::confidence(self)
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    fn horizon(&mut self, unknown_safe_cost: bool) -> Option<&mut Option<u64>> {
-        self.needs_horizon(unknown_safe_cost)
-            .then_some(&mut self.horizon)
-    }
-    fn linear(&mut self) -> Option<LinearKeys<'_>> {
-        let default = self.default_lambda();
-        Some(LinearKeys {
-            lambda: default.map(|default| (&mut self.lambda, default)),
-            parameter_norm: &mut self.parameter_norm,
-            norm: self.norm,
-        })
-    }
-    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
-        Ok(match self.model {
-            Model::Shared => Box::new(Oplb::new(problem, self)?),
-            Model::PerArm => Box::new(OplbPerArm::new(problem, self)?),
-        })
-    }
-    fn restore(&self, json: &str) -> Result<Box<dyn Agent>, Error> {
-        Ok(match self.model {
-            Model::Shared => Box::new(Oplb::restore(json)?),
-            Model::PerArm => Box::new(OplbPerArm::restore(json)?),
-        })
-    }
-}
-
-impl Registered for SegmentedConfig {
-    fn kind(&self) -> &'static str {
-        "segmented"
-    }
-    fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-    fn guarantee(&self) -> Guarantee {
-        SegmentedConfig::guarantee(self)
-    }
-    fn on_breach(&mut self) -> Option<&mut Option<OnBreach>> {
-        Some(&mut self.on_breach)
-    }
-    fn takes_features(&self) -> bool {
-        false
-    }
-    fn confidence(&self) -> Option<Confidence> {
-        SegmentedConfig::confidence(self)
-    }
-    fn delta(&mut self) -> Option<&mut f64> {
-        Some(&mut self.delta)
-    }
-    agent_of!(SegmentLearner);
 }
 
 impl AgentConfig {

@@ -79,6 +79,8 @@ mod monitor;
 mod opb;
 pub mod oplb;
 mod optimism;
+mod parameters;
+mod play;
 mod problem;
 mod round;
 mod safe_cost;

@@ -23,6 +23,16 @@ pub enum UnknownSafeCost {
     Paper,
 }
 
+/// Reason for which the rule is refused without a horizon.
+pub(crate) const T_ZERO_HORIZON: &str = "the paper's T_0 rule needs a horizon";
+
+impl UnknownSafeCost {
+    /// True if it needs a horizon; `unknown`: some safe cost is unknown.
+    pub(crate) fn needs_horizon(self, unknown: bool) -> bool {
+        unknown && self == Self::Paper
+    }
+}
+
 /// State of the rule.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TZeroRule {

@@ -11,12 +11,14 @@
 //!    them into a policy by the optimism lemma ([`crate::Optimism`]).
 //! 4. The [`Shell`] writes an [`Answer`] as a [`crate::Decision`] in the user's units.
 //! 5. [`of_arm`] and [`of_intervals`] show what was learned.
-//! 6. [`finite`], [`positive`] and [`open_unit`] check parameters.
+//! 6. [`config!`](crate::config) declares parameters; [`finite`], [`positive`] and [`open_unit`] check them.
 //!
 //! The crate `banister-rivals` is made of these.
 
 pub use crate::arm_estimate::{of_arm, of_intervals};
 pub use crate::certificate::{Answer, Certifier};
+#[doc(no_inline)]
+pub use crate::config;
 pub use crate::error::{finite, open_unit, positive};
 pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
 pub use crate::guarded::{Arms, Guarded, Learner, Shell, SnapshotHeader, broken};
@@ -24,6 +26,8 @@ pub use crate::monitor::{MonitorState, Next};
 pub use crate::opb::ArmLearner;
 pub use crate::oplb::{ContextLearner, FeatureLearner};
 pub use crate::optimism::{Bounds, Planner};
+pub use crate::parameters::{DELTA, Registered};
+pub use crate::play::Play;
 pub use crate::segmented::SegmentLearner;
 
 /// Agents on feature vectors: the actions on offer, and the regression of all signals on them.

@@ -6,12 +6,12 @@
 
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// Plays one arm for ever.
-    AlwaysConfig, "always", false;
+    AlwaysConfig, "always", RuleOnArms<Self>;
     guarantee(Unsafe),
     /// The arm, by its name; by default the safe one.
     arm: Option<String>,

@@ -13,14 +13,14 @@
 use banister::toolkit::open_unit;
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
 
 config! {
     /// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs
     /// of everything played, with it, stay within the thresholds times the rounds; else the safe arm.
-    ConservativeUcbConfig, "conservative_ucb", false;
+    ConservativeUcbConfig, "conservative_ucb", RuleOnArms<Self>;
     guarantee(Cumulative: Anytime),
     delta,
 }

@@ -12,12 +12,12 @@ use banister::toolkit::open_unit;
 use banister::{Error, Problem};
 
 use super::phase_one::PhaseOne;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 
 config! {
     /// DOSLB on arms: the best policy if every reward is as high and every cost as low as its interval allows.
-    DoslbConfig, "doslb", false;
+    DoslbConfig, "doslb", RuleOnArms<Self>;
     guarantee(Cumulative),
     delta,
 }

@@ -12,12 +12,12 @@ use banister::toolkit::finite;
 use banister::{Error, Problem};
 
 use super::divergence::Divergence;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// KL-UCB: plays the arm with the largest KL upper bound on its reward, whatever it costs.
-    KlUcbConfig, "kl_ucb", false;
+    KlUcbConfig, "kl_ucb", RuleOnArms<Self>;
     guarantee(Unsafe),
     /// c of the level ln t + c·ln ln t, 0 or more; by default 0, as its paper advises in practice (its theorem
     /// is for 3).

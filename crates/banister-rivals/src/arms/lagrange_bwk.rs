@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{Budget, SavedBudget};
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -30,7 +30,7 @@ use crate::setting::horizon;
 config! {
     /// LagrangeBwK: EXP3.P over the arms against Hedge over the resources, on the Lagrangian of the budgets; the
     /// safe arm once a budget is spent.
-    LagrangeBwkConfig, "lagrange_bwk", false;
+    LagrangeBwkConfig, "lagrange_bwk", RuleOnArms<Self>;
     guarantee(Cumulative: Horizon),
     delta,
     horizon,

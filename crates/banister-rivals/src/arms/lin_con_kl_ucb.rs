@@ -16,13 +16,13 @@ use banister::{Error, Problem};
 
 use super::divergence::Divergence;
 use super::program::Program;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// LinCon-KL-UCB: the best policy if rewards are as high and costs as low as KL-UCB's bounds at level ln t
     /// allow.
-    LinConKlUcbConfig, "lin_con_kl_ucb", false;
+    LinConKlUcbConfig, "lin_con_kl_ucb", RuleOnArms<Self>;
     guarantee(Cumulative),
 }
 

@@ -17,12 +17,12 @@ use banister::{Error, Problem};
 
 use super::posterior::Posterior;
 use super::program::Program;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// LinConTS: the best policy for rewards and costs drawn from their posteriors.
-    LinConTsConfig, "lin_con_ts", false;
+    LinConTsConfig, "lin_con_ts", RuleOnArms<Self>;
     guarantee(Cumulative),
 }
 

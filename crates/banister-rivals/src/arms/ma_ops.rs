@@ -18,13 +18,13 @@
 use banister::{Error, Problem};
 
 use super::ops::{self, Settings, Update};
-use super::{ArmConfig, ArmRival};
+use super::{ArmConfig, ArmRival, RuleOnArms};
 use crate::config::{Registered, config};
 
 config! {
     /// MA-OPS: looks for a policy whose margin is at least half of what any can have, and then plays as S-OPS
     /// does, with that policy mixed in where S-OPS has the safe arm.
-    MaOpsConfig, "ma_ops", false;
+    MaOpsConfig, "ma_ops", RuleOnArms<Self>;
     guarantee(EveryRound),
     delta,
     /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;

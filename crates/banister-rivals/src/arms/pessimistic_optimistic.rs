@@ -19,14 +19,14 @@ use banister::toolkit::{broken, finite, open_unit, positive};
 use banister::{Error, Problem};
 use serde_json::Value;
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 
 config! {
     /// The pessimistic-optimistic agent: plays the arm whose optimistic reward less its priced costs is largest;
     /// prices rise while costs exceed slightly tightened thresholds.
-    PessimisticOptimisticConfig, "pessimistic_optimistic", false;
+    PessimisticOptimisticConfig, "pessimistic_optimistic", RuleOnArms<Self>;
     guarantee(Cumulative),
     delta,
     /// Δ: a margin that some policy has under every guardrail, as a share of the guardrail's range; by

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{Budget, SavedBudget};
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -29,7 +29,7 @@ use crate::setting::horizon;
 config! {
     /// PrimalDualBwK: plays the arm with the largest optimistic reward per priced optimistic consumption, where a
     /// resource is dearer the more of it is used; the safe arm once a budget is spent.
-    PrimalDualBwkConfig, "primal_dual_bwk", false;
+    PrimalDualBwkConfig, "primal_dual_bwk", RuleOnArms<Self>;
     guarantee(Cumulative: Horizon),
     delta,
     horizon,

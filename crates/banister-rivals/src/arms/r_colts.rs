@@ -15,14 +15,14 @@ use banister::toolkit::{open_unit, positive};
 use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::stream::Stream;
 
 config! {
     /// R-COLTS: of several draws of rewards and costs, moved by one random number per arm, the one that promises
     /// most, and the best policy for it.
-    RColtsConfig, "r_colts", false;
+    RColtsConfig, "r_colts", RuleOnArms<Self>;
     guarantee(Cumulative),
     delta,
     /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.

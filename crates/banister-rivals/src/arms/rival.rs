@@ -113,10 +113,6 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
         &self.config
     }
 
-    fn kind(&self) -> &'static str {
-        self.config.kind()
-    }
-
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
         let ArmRival { evidence, rule } = &mut self.rival;
         rule.plan(evidence, &mut self.plan);

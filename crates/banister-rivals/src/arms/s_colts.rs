@@ -13,7 +13,7 @@ use banister::toolkit::{open_unit, positive};
 use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
 use crate::stream::Stream;
@@ -21,7 +21,7 @@ use crate::stream::Stream;
 config! {
     /// S-COLTS: the best policy for rewards and costs moved by one random number per arm, with as much of the
     /// safe arm mixed in as its pessimistic costs need.
-    SColtsConfig, "s_colts", false;
+    SColtsConfig, "s_colts", RuleOnArms<Self>;
     guarantee(EveryRound),
     delta,
     /// ω: scale of the random moves of the estimates, in half-widths of their intervals; by default 1.

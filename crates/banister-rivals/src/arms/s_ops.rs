@@ -19,13 +19,13 @@
 use banister::{Error, Problem};
 
 use super::ops::{self, Settings, Update};
-use super::{ArmConfig, ArmRival};
+use super::{ArmConfig, ArmRival, RuleOnArms};
 use crate::config::{Registered, config};
 
 config! {
     /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
     /// in as their pessimistic costs need.
-    SOpsConfig, "s_ops", false;
+    SOpsConfig, "s_ops", RuleOnArms<Self>;
     guarantee(EveryRound),
     delta,
     /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;

@@ -12,12 +12,12 @@ use crate::stream::Stream;
 use banister::{Error, Problem};
 
 use super::posterior::Posterior;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// Thompson sampling: plays the arm whose reward, drawn from its posterior, is largest, whatever it costs.
-    ThompsonConfig, "thompson", false;
+    ThompsonConfig, "thompson", RuleOnArms<Self>;
     guarantee(Unsafe),
 }
 

@@ -9,12 +9,12 @@
 use banister::toolkit::positive;
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
     /// UCB1: plays the arm with the largest r̂ + R√(2·`exploration`·ln t / n), whatever it costs.
-    Ucb1Config, "ucb1", false;
+    Ucb1Config, "ucb1", RuleOnArms<Self>;
     guarantee(Unsafe),
     /// Width of the bonus: 4 is UCB1's √(2 ln t / n) for rewards in [0, 1].
     exploration: f64 = 4.0,

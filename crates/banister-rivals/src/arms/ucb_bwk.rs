@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::budget::Budget;
 use super::phase_one::PhaseOne;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule};
+use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -26,7 +26,7 @@ use crate::setting::horizon;
 config! {
     /// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its
     /// interval allows, under thresholds lowered by a share; the safe arm once a budget is spent.
-    UcbBwkConfig, "ucb_bwk", false;
+    UcbBwkConfig, "ucb_bwk", RuleOnArms<Self>;
     guarantee(Cumulative: Horizon),
     delta,
     horizon,

@@ -18,8 +18,10 @@ use banister::toolkit::linear::Confidence;
 use banister::toolkit::positive;
 use banister::{Error, Problem};
 
-use super::{Evidence, LinearConfig, LinearRival, Plan, Play, Rule, Sample, Scaling};
-use crate::config::{Registered, config};
+use super::{
+    Evidence, LinearConfig, LinearRival, Plan, Play, Rule, RuleOnFeatures, Sample, Scaling,
+};
+use crate::config::{Registered, config, play, regression};
 use crate::stream::Stream;
 
 /// Most draws per unit of ln(1/δ_t), so that a typing error does not keep a round busy for ever.
@@ -28,7 +30,7 @@ const MOST_DRAWS: f64 = 1e4;
 config! {
     /// S-COLTS: takes the part of x with the largest sampled reward among those whose sampled cost keeps the
     /// guardrail, then scales it down until it keeps the guardrail whatever the cost's parameter.
-    LinSColtsConfig, "lin_s_colts", true;
+    LinSColtsConfig, "lin_s_colts", RuleOnFeatures<Self>;
     regression,
     /// ω: scale of the random moves of the estimates, in radii of their confidence sets; by default 1.
     omega: f64 = 1.0,
@@ -38,7 +40,7 @@ config! {
 config! {
     /// R-COLTS: takes the part of x with the largest sampled reward among those whose sampled cost keeps the
     /// guardrail, the best of several draws.
-    LinRColtsConfig, "lin_r_colts", true;
+    LinRColtsConfig, "lin_r_colts", RuleOnFeatures<Self>;
     guarantee(Cumulative),
     regression,
     /// ω: scale of the random moves of the estimates, in radii of their confidence sets; by default 1.

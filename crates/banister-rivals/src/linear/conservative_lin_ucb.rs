@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lin_ucb::optimistic;
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures};
+use crate::config::{Registered, config, regression};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
 
 config! {
     /// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have
     /// had, and its own, stay within τ a round; the safe action otherwise.
-    ConservativeLinUcbConfig, "conservative_lin_ucb", true;
+    ConservativeLinUcbConfig, "conservative_lin_ucb", RuleOnFeatures<Self>;
     guarantee(Cumulative: Anytime),
     regression,
 }

@@ -12,13 +12,13 @@ use banister::toolkit::linear::Confidence;
 use banister::{Error, Problem};
 
 use super::scaling::{Reach, part};
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Scaling};
+use crate::config::{Registered, config, play, regression};
 
 config! {
     /// GenOP: plays the part s of x with the largest s(⟨x, θ̂⟩ + (1 + 2S/b)β‖x‖), where s is the largest part
     /// that keeps the guardrail whatever the cost's parameter.
-    GenOpConfig, "gen_op", true;
+    GenOpConfig, "gen_op", RuleOnFeatures<Self>;
     regression,
     /// The largest part of an action that is played, above 0 and at most 1; by default 1.
     max_scale: f64 = 1.0,

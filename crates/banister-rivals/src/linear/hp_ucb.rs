@@ -19,15 +19,15 @@ use banister::{Error, Problem};
 use serde_json::Value;
 
 use super::scaling::length;
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Scaling};
+use crate::config::{Registered, config, play};
 use crate::parameters::Parameters;
 use crate::saved;
 
 config! {
     /// HP-UCB: plays the part s of x with the largest s times its reward's upper bound, where s is the largest part
     /// whose realised cost keeps the guardrail with probability 1 − `tail`, whatever the cost's parameter.
-    HpUcbConfig, "hp_ucb", true;
+    HpUcbConfig, "hp_ucb", RuleOnFeatures<Self>;
     delta,
     /// Probability with which the realised cost of a round may exceed the threshold, above 0 and at most 1; by
     /// default 0.01. With 1 only the mean cost is kept.

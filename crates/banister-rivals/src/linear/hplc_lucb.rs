@@ -14,14 +14,14 @@ use banister::toolkit::positive;
 use banister::{Error, Problem};
 
 use super::scaling::Reach;
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Scaling};
+use crate::config::{Registered, config, own_radii, play};
 use crate::parameters::{Parameters, StageRadius};
 
 config! {
     /// HPLC-LUCB: plays the part s of x with the largest s times its reward's upper bound, where s is the
     /// largest part that keeps the guardrail whatever the cost's parameter.
-    HplcLucbConfig, "hplc_lucb", true;
+    HplcLucbConfig, "hplc_lucb", RuleOnFeatures<Self>;
     own_radii,
     play,
 }

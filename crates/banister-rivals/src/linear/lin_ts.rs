@@ -11,13 +11,13 @@ use banister::toolkit::linear::Confidence;
 use banister::toolkit::positive;
 use banister::{Error, Problem};
 
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Sample};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Sample};
+use crate::config::{Registered, config, regression};
 use crate::stream::Stream;
 
 config! {
     /// Linear Thompson sampling: plays the best action for θ̃ ~ N(θ̂, v²Σ⁻¹), whatever it costs.
-    LinTsConfig, "lin_ts", true;
+    LinTsConfig, "lin_ts", RuleOnFeatures<Self>;
     guarantee(Unsafe),
     regression,
     /// v: spread of the samples around the estimate, in units of the reward's range; by default the radius of

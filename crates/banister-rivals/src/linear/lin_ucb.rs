@@ -10,12 +10,12 @@
 use banister::toolkit::linear::Confidence;
 use banister::{Error, Problem};
 
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures};
+use crate::config::{Registered, config, regression};
 
 config! {
     /// LinUCB: plays the action with the largest ⟨x, θ̂⟩ + β‖x‖ in Σ⁻¹, whatever it costs.
-    LinUcbConfig, "lin_ucb", true;
+    LinUcbConfig, "lin_ucb", RuleOnFeatures<Self>;
     guarantee(Unsafe),
     regression,
 }

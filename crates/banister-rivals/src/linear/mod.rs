@@ -24,7 +24,7 @@ mod sampled;
 mod scaling;
 
 pub use crate::parameters::StageRadius;
-pub use crate::play::Play;
+pub use banister::toolkit::Play;
 use banister::toolkit::linear::Evidence;
 pub use colts::{LinRColtsConfig, LinSColtsConfig};
 pub use conservative_lin_ucb::ConservativeLinUcbConfig;

@@ -147,6 +147,7 @@ pub struct RuleOnFeaturesState {
 impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
     type Config = C;
     type State = RuleOnFeaturesState;
+    const TAKES_FEATURES: bool = true;
 
     fn new(problem: &Problem, config: &C) -> Result<(Shell, Self), Error> {
         let LinearRival {
@@ -183,10 +184,6 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
 
     fn config(&self) -> &C {
         &self.config
-    }
-
-    fn kind(&self) -> &'static str {
-        self.config.kind()
     }
 
     fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {

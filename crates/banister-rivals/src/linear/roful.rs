@@ -12,13 +12,13 @@ use banister::toolkit::linear::Confidence;
 use banister::{Error, Problem};
 
 use super::scaling::{length, part};
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Scaling};
+use crate::config::{Registered, config, play, regression};
 
 config! {
     /// ROFUL: takes the part of x with the largest optimistic reward among those that may keep the guardrail,
     /// then scales it down until it keeps the guardrail whatever the cost's parameter.
-    RofulConfig, "roful", true;
+    RofulConfig, "roful", RuleOnFeatures<Self>;
     regression,
     /// x_max: the largest part of an action that is played, above 0 and at most 1; by default 1.
     max_scale: f64 = 1.0,

@@ -12,14 +12,14 @@
 use banister::{Error, Problem};
 
 use super::hplc_lucb::{Formula, Width};
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Sample, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Sample, Scaling};
+use crate::config::{Registered, config, own_radii, play};
 use crate::stream::Stream;
 
 config! {
     /// Safe-LTS: plays the part s of x with the largest s⟨x, θ̃⟩ for θ̃ ~ N(θ̂, d·radius²·Σ⁻¹), where s is the
     /// largest part that keeps the guardrail whatever the cost's parameter.
-    SafeLtsConfig, "safe_lts", true;
+    SafeLtsConfig, "safe_lts", RuleOnFeatures<Self>;
     own_radii,
     play,
 }

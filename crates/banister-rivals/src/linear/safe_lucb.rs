@@ -17,13 +17,13 @@ use banister::{Error, Problem};
 use rand::Rng as _;
 
 use super::scaling::{Reach, length};
-use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, Scaling};
-use crate::config::{Registered, config};
+use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures, Scaling};
+use crate::config::{Registered, config, play, regression};
 
 config! {
     /// Safe-LUCB: at first random actions, so short that no parameter makes them unsafe; then the part s of x
     /// with the largest s(⟨x, θ̂⟩ + β‖x‖), where s is the largest part that is certified safe.
-    SafeLucbConfig, "safe_lucb", true;
+    SafeLucbConfig, "safe_lucb", RuleOnFeatures<Self>;
     regression,
     /// T': outcomes of random short actions before it chooses; by default ⌈T^{2/3}⌉, which needs `horizon`.
     exploration: Option<u64>,

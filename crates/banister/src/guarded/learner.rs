@@ -11,6 +11,7 @@ use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::Fallback;
 use crate::error::Error;
 use crate::monitor::{Assumption, Next};
+use crate::parameters::Registered;
 use crate::problem::{ArmRanges, Problem};
 use crate::round::{Choice, Outcome, Pending, Round};
 
@@ -20,20 +21,19 @@ use crate::round::{Choice, Outcome, Pending, Round};
 /// calls; a learner writes to it what a decision needs.
 pub trait Learner: Send + Sized + 'static {
     /// Parameters as declared.
-    type Config: Serialize + DeserializeOwned;
+    type Config: Registered + Serialize + DeserializeOwned;
     /// All that outcomes have changed; what a snapshot keeps.
     type State: Serialize + DeserializeOwned;
     /// True if no arm can be added or retired.
     const FIXED_ARMS: bool = false;
+    /// True if actions are feature vectors.
+    const TAKES_FEATURES: bool = false;
 
     /// Checks the problem and the parameters. [`Learner::forget`] follows.
     fn new(problem: &Problem, config: &Self::Config) -> Result<(Shell, Self), Error>;
 
     /// Parameters as declared.
     fn config(&self) -> &Self::Config;
-
-    /// Name of the kind in configuration.
-    fn kind(&self) -> &'static str;
 
     /// Takes up the actions of a round, and says by [`Shell::stale`] if the last policy is not for them. By default
     /// there are arms alone.

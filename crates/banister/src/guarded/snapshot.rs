@@ -9,6 +9,7 @@ use super::{Arm, Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::error::Error;
 use crate::monitor::MonitorState;
+use crate::parameters::Registered as _;
 use crate::problem::Problem;
 
 /// `format` in every snapshot.
@@ -83,7 +84,7 @@ impl<L: Learner> Guarded<L> {
         let snapshot: Snapshot<L::Config, L::State> =
             serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
         let mut agent = Self::new(&snapshot.problem, &snapshot.config)?;
-        if snapshot.kind != agent.learner.kind() {
+        if snapshot.kind != agent.config().kind() {
             return Err(broken(format!("its agent is `{}`", snapshot.kind)));
         }
         agent.restore_arms(&snapshot.arms)?;
@@ -126,7 +127,7 @@ impl<L: Learner> Guarded<L> {
         let snapshot = Snapshot {
             format: FORMAT.into(),
             version: VERSION,
-            kind: learner.kind().into(),
+            kind: learner.config().kind().into(),
             config: learner.config(),
             problem: shell.problem.declared.clone(),
             outcomes: shell.outcomes,

@@ -1,85 +1,82 @@
 //! Parameters of OPB, and the check that turns them into something runnable.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use super::ArmLearner;
+use crate::config;
 use crate::decision::Confidence;
-use crate::error::{Error, finite, open_unit, positive};
+use crate::error::{Error, finite, positive};
 use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
-use crate::monitor::{
-    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
-};
-use crate::optimism::{Optimism, check_floor, is_zero};
+use crate::monitor::{MonitorConfig, epoch_share};
+use crate::optimism::{Optimism, check_floor};
+use crate::parameters::{check_horizon, watched};
 use crate::problem::CheckedProblem;
-use crate::safe_cost::{UnknownSafeCost, check_relative};
+use crate::safe_cost::{T_ZERO_HORIZON, UnknownSafeCost, check_relative};
 
-/// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
-/// in every round with probability 1 − `delta`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct OpbConfig {
+config! {
+    /// OPB, the optimistic-pessimistic bandit: K arms, policies whose expected costs keep every guardrail
+    /// in every round with probability 1 − `delta`.
+    OpbConfig, "opb", ArmLearner;
     /// Name in results; made from the other keys by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    label,
     /// Kind of confidence intervals; by default `mixture`, or `subgaussian` for sub-Gaussian signals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intervals: Option<Intervals>,
+    intervals: Option<Intervals>,
     /// Choice of optimism about the reward.
-    pub optimism: Optimism,
+    optimism: Optimism = Optimism::Index,
     /// δ: probability with which any policy ever violates a guardrail.
-    pub delta: f64,
+    delta,
     /// δ_o: probability, beside δ, with which the regret bound of `least` may fail; bounds that only serve optimism
     /// share it.
-    pub optimism_delta: f64,
+    optimism_delta: f64 = OPTIMISM_DELTA,
     /// T, needed by `paper` and `published` intervals and by the T_0 rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub horizon: Option<u64>,
+    horizon: Option<u64>,
     /// Intersects intervals over time; by default anytime ones only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub intersect: Option<bool>,
+    intersect: Option<bool>,
     /// ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
-    pub rho: f64,
+    rho: f64 = 1.0,
     /// Growth ε of an arm's outcomes after which its intervals and the policy are computed again, by
     /// default 0.005 (after each of the first 200 outcomes of an arm); 0 computes after every outcome, as
     /// intervals with a horizon always do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lazy: Option<f64>,
+    lazy: Option<f64>,
     /// Treatment of guardrails whose safe cost is unknown.
-    pub unknown_safe_cost: UnknownSafeCost,
-    /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_breach: Option<OnBreach>,
-    /// Outcomes between two false alarms of a breach, on average at least.
-    #[serde(skip_serializing_if = "is_usual")]
-    pub run_length: f64,
+    unknown_safe_cost: UnknownSafeCost = UnknownSafeCost::default(),
+    watched,
     /// Least probability of the safe action, by whose outcomes relative guardrails are watched.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub floor: f64,
+    #[serde(skip_serializing_if = "crate::optimism::is_zero")]
+    floor: f64 = 0.0,
     /// Forces the radii's log term: voids the guarantee, for negative controls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_term: Option<f64>,
-}
-
-impl Default for OpbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            intervals: None,
-            optimism: Optimism::Index,
-            delta: 0.01,
-            optimism_delta: OPTIMISM_DELTA,
-            horizon: None,
-            intersect: None,
-            rho: 1.0,
-            lazy: None,
-            unknown_safe_cost: UnknownSafeCost::default(),
-            on_breach: None,
-            run_length: RUN_LENGTH,
-            floor: 0.0,
-            log_term: None,
+    log_term: Option<f64>,
+    ;
+    fn default_label(&self) -> String {
+        let intervals = self.intervals.map_or("auto", Intervals::name);
+        match (self.intervals, self.optimism) {
+            (None, Optimism::Index) => "opb".into(),
+            (Some(Intervals::Paper), Optimism::Paper) => "opb (paper)".into(),
+            (Some(Intervals::Published), _) => "opb (published)".into(),
+            _ => format!("opb ({intervals}, {})", self.optimism.name()),
         }
+    }
+    /// A forced log term, and the settings behind the published figures, prove nothing.
+    fn guarantee(&self) -> Guarantee {
+        let void = self.log_term.is_some()
+            || self.intervals == Some(Intervals::Published)
+            || self.optimism == Optimism::Published;
+        if void {
+            Guarantee::Unsafe
+        } else {
+            Guarantee::EveryRound
+        }
+    }
+    fn confidence(&self) -> Option<Confidence> {
+        let proven = self.guarantee() == Guarantee::EveryRound;
+        let other = (self.optimism != Optimism::Index).then_some(self.optimism_delta);
+        proven.then(|| Confidence::new(self.delta, other))
+    }
+    fn horizon(&mut self, unknown: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown).then_some(&mut self.horizon)
+    }
+    fn floor(&self) -> f64 {
+        self.floor
     }
 }
 
@@ -131,52 +128,15 @@ impl OpbConfig {
         }
     }
 
-    /// The promise that follows from the parameters: a forced log term, and the settings behind the
-    /// published figures, prove nothing.
-    pub fn guarantee(&self) -> Guarantee {
-        let void = self.log_term.is_some()
-            || self.intervals == Some(Intervals::Published)
-            || self.optimism == Optimism::Published;
-        if void {
-            Guarantee::Unsafe
-        } else {
-            Guarantee::EveryRound
-        }
-    }
-
-    /// Probabilities of its promises; `None` where the parameters void them.
-    pub fn confidence(&self) -> Option<Confidence> {
-        let proven = self.guarantee() == Guarantee::EveryRound;
-        let other = (self.optimism != Optimism::Index).then_some(self.optimism_delta);
-        proven.then(|| Confidence::new(self.delta, other))
-    }
-
-    /// Reaction to an alarm, also where it is not given.
-    pub fn on_breach(&self) -> OnBreach {
-        self.on_breach.unwrap_or(self.guarantee().on_breach())
-    }
-
     /// True if it cannot run without a horizon; `unknown`: some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
         let anytime = self.intervals.is_none_or(Intervals::is_anytime);
-        !anytime || (unknown && self.unknown_safe_cost == UnknownSafeCost::Paper)
-    }
-
-    /// Name in results without a label.
-    pub fn default_label(&self) -> String {
-        let intervals = self.intervals.map_or("auto", Intervals::name);
-        match (self.intervals, self.optimism) {
-            (None, Optimism::Index) => "opb".into(),
-            (Some(Intervals::Paper), Optimism::Paper) => "opb (paper)".into(),
-            (Some(Intervals::Published), _) => "opb (published)".into(),
-            _ => format!("opb ({intervals}, {})", self.optimism.name()),
-        }
+        !anytime || self.unknown_safe_cost.needs_horizon(unknown)
     }
 
     /// Checks the parameters against the problem.
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOpb, Error> {
-        open_unit("delta", self.delta)?;
-        open_unit("optimism_delta", self.optimism_delta)?;
+        let monitor = self.monitor(false)?;
         positive("rho", self.rho)?;
         if let Some(lazy) = self.lazy
             && !(0.0..=1.0).contains(&finite("lazy", lazy)?)
@@ -184,21 +144,13 @@ impl OpbConfig {
             let allowed = "must lie between 0 (compute after every outcome) and 1";
             return Err(Error::invalid("lazy", lazy, allowed));
         }
-        if let Some(x) = self.log_term {
-            positive("log_term", x)?;
-        }
-        check_run_length(self.run_length)?;
+        self.log_term.map(|x| positive("log_term", x)).transpose()?;
         check_floor(self.floor, self.optimism)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
         Ok(CheckedOpb {
             config: self.clone(),
-            monitor: MonitorConfig {
-                on_breach: self.on_breach(),
-                run_length: self.run_length,
-                delta: self.delta,
-                exact_safe_cost: false,
-            },
+            monitor,
             level: Level {
                 delta: self.delta,
                 optimism_delta: self.optimism_delta,
@@ -210,23 +162,15 @@ impl OpbConfig {
     }
 
     fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
-        if self.horizon == Some(0) {
-            return Err(Error::invalid("horizon", 0, "must be at least 1"));
-        }
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        if self.horizon.is_none() && self.needs_horizon(unknown) {
-            let t0 = unknown && self.unknown_safe_cost == UnknownSafeCost::Paper;
-            let who = if t0 {
-                "the paper's T_0 rule needs a horizon".to_string()
-            } else {
-                let name = self.intervals.map_or("", Intervals::name);
-                format!(
-                    "`{name}` intervals need a horizon; `mixture`, `kl` and `subgaussian` do not"
-                )
-            };
-            return Err(Error::invalid("horizon", "absent", who));
-        }
-        Ok(())
+        let why = || match self.intervals.filter(|kind| !kind.is_anytime()) {
+            Some(kind) if !self.unknown_safe_cost.needs_horizon(unknown) => format!(
+                "`{}` intervals need a horizon; `mixture`, `kl` and `subgaussian` do not",
+                kind.name()
+            ),
+            _ => T_ZERO_HORIZON.into(),
+        };
+        check_horizon(self.horizon, self.needs_horizon(unknown).then(why))
     }
 
     fn check_combination(&self, problem: &CheckedProblem) -> Result<(), Error> {

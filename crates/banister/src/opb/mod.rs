@@ -25,6 +25,7 @@ use crate::guarded::{Guarded, Learner, Shell, broken};
 use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Next;
 use crate::optimism::{LpPlan, Planner, index_lean};
+use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, Problem};
 use crate::round::{Outcome, Pending};
 use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
@@ -155,10 +156,6 @@ impl Learner for ArmLearner {
 
     fn config(&self) -> &OpbConfig {
         &self.checked.config
-    }
-
-    fn kind(&self) -> &'static str {
-        "opb"
     }
 
     #[inline(always)]

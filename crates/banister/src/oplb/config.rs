@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Oplb, OplbPerArm};
+use crate::agent::Agent;
+use crate::config;
 use crate::decision::Confidence;
-use crate::error::{Error, open_unit, positive};
+use crate::error::{Error, positive};
 use crate::guarantee::Guarantee;
+use crate::interval::OPTIMISM_DELTA;
 use crate::linear::{
-    Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
+    LinearKeys, Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
 };
-use crate::monitor::{
-    Assumption, MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
-};
-use crate::optimism::{Optimism, check_floor, is_zero};
-use crate::problem::{CheckedProblem, Model, REWARD, Signal};
-use crate::safe_cost::{UnknownSafeCost, check_relative};
+use crate::monitor::{Assumption, MonitorConfig, epoch_share};
+use crate::optimism::{Optimism, check_floor};
+use crate::parameters::{check_horizon, watched};
+use crate::problem::{CheckedProblem, Model, Problem, REWARD, Signal};
+use crate::safe_cost::{T_ZERO_HORIZON, UnknownSafeCost, check_relative};
 
 /// Problem that is solved each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -63,95 +66,127 @@ pub enum LongFeatures {
     Clip,
 }
 
-/// OPLB, the optimistic-pessimistic linear bandit: actions are feature vectors, and policies keep every
-/// guardrail in every round with probability 1 − `delta`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct OplbConfig {
+config! {
+    /// OPLB, the optimistic-pessimistic linear bandit: actions are feature vectors, and policies keep every
+    /// guardrail in every round with probability 1 − `delta`.
+    OplbConfig, "oplb";
     /// Name in results; made from the other keys by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    label,
     /// Parameters of named arms that share a context.
     #[serde(skip_serializing_if = "Model::is_shared")]
-    pub model: Model,
+    model: Model = Model::default(),
     /// Map from ⟨x, parameter⟩ to the mean, for all signals; S then bounds the parameters of log-odds.
     #[serde(skip_serializing_if = "Link::is_identity")]
-    pub link: Link,
+    link: Link = Link::default(),
     /// The same for single signals, by name: `reward`, or a guardrail's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub links: BTreeMap<String, Link>,
+    links: BTreeMap<String, Link> = BTreeMap::new(),
     /// Problem that is solved each round.
-    pub solver: Solver,
+    solver: Solver = Solver::default(),
     /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub optimism: Option<Optimism>,
+    optimism: Option<Optimism>,
     /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.
-    pub delta: f64,
+    delta,
     /// Probability with which the reward's bounds may ever fail, on which only the regret rests.
-    pub optimism_delta: f64,
+    optimism_delta: f64 = OPTIMISM_DELTA,
     /// Width of the confidence sets; by default `multiscale`, or `logdet` for `exact` and `paper` optimism.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub radius: Option<OplbRadius>,
+    radius: Option<OplbRadius>,
     /// λ, the ridge; by default `norm`², or 1. Of `multiscale` radii λ_0, the smallest; by default a twentieth of
     /// `norm`², or of the largest squared length among the declared actions and the first one with an outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lambda: Option<f64>,
+    lambda: Option<f64>,
     /// S: every unknown parameter is at most this long, in units of its signal's range; to be
     /// declared, or √K where arms are their own features and means at most one range.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameter_norm: Option<f64>,
+    parameter_norm: Option<f64>,
     /// L: every feature vector is at most this long; unchecked by default (`paper` radii need it).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub norm: Option<f64>,
+    norm: Option<f64>,
     /// Treatment of feature vectors longer than `norm`.
-    pub long_features: LongFeatures,
+    long_features: LongFeatures = LongFeatures::default(),
     /// Gap to which `exact` proves its policy best, relative to its value.
-    pub relative_gap: f64,
+    relative_gap: f64 = 1e-3,
     /// Multiplications after which `exact` settles for a feasible policy and its proven gap.
-    pub max_work: u64,
+    max_work: u64 = 200_000_000,
     /// T, needed by the T_0 rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub horizon: Option<u64>,
+    horizon: Option<u64>,
     /// Treatment of guardrails whose safe cost is unknown.
-    pub unknown_safe_cost: UnknownSafeCost,
-    /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_breach: Option<OnBreach>,
-    /// Outcomes between two false alarms of a breach, on average at least.
-    #[serde(skip_serializing_if = "is_usual")]
-    pub run_length: f64,
+    unknown_safe_cost: UnknownSafeCost = UnknownSafeCost::default(),
+    watched,
     /// Least probability of the safe action, by whose outcomes relative guardrails are watched.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub floor: f64,
+    #[serde(skip_serializing_if = "crate::optimism::is_zero")]
+    floor: f64 = 0.0,
     /// Multiplies every radius: below 1 it voids the guarantee, for negative controls.
-    pub radius_scale: f64,
-}
-
-impl Default for OplbConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            model: Model::default(),
-            link: Link::default(),
-            links: BTreeMap::new(),
-            solver: Solver::default(),
-            optimism: None,
-            delta: 0.01,
-            optimism_delta: 0.1,
-            radius: None,
-            lambda: None,
-            parameter_norm: None,
-            norm: None,
-            long_features: LongFeatures::default(),
-            relative_gap: 1e-3,
-            max_work: 200_000_000,
-            horizon: None,
-            unknown_safe_cost: UnknownSafeCost::default(),
-            on_breach: None,
-            run_length: RUN_LENGTH,
-            floor: 0.0,
-            radius_scale: 1.0,
+    radius_scale: f64 = 1.0,
+    ;
+    fn default_label(&self) -> String {
+        let mut words = Vec::new();
+        if self.solver == Solver::Exact {
+            words.push("exact");
         }
+        match self.optimism {
+            Some(optimism) if optimism != Optimism::Least && self.solver != Solver::Exact => {
+                words.push(optimism.name());
+            }
+            _ => {}
+        }
+        match self.radius {
+            Some(OplbRadius::Paper) => words.push("paper radius"),
+            Some(OplbRadius::Logdet) if self.default_radius() != OplbRadius::Logdet => {
+                words.push("logdet");
+            }
+            _ => {}
+        }
+        if self.model == Model::PerArm {
+            words.push("per arm");
+        }
+        let logistic = |link: &Link| *link == Link::Logistic;
+        if logistic(&self.link) || self.links.values().any(logistic) {
+            words.push("logistic");
+        }
+        if words.is_empty() {
+            "oplb".into()
+        } else {
+            format!("oplb ({})", words.join(", "))
+        }
+    }
+    /// Radii scaled below 1 prove nothing.
+    fn guarantee(&self) -> Guarantee {
+        if self.radius_scale < 1.0 {
+            Guarantee::Unsafe
+        } else {
+            Guarantee::EveryRound
+        }
+    }
+    fn confidence(&self) -> Option<Confidence> {
+        let proven = self.guarantee() == Guarantee::EveryRound;
+        proven.then(|| Confidence::new(self.delta, Some(self.optimism_delta)))
+    }
+    fn takes_features(&self) -> bool {
+        true
+    }
+    fn horizon(&mut self, unknown: bool) -> Option<&mut Option<u64>> {
+        self.needs_horizon(unknown).then_some(&mut self.horizon)
+    }
+    fn linear(&mut self) -> Option<LinearKeys<'_>> {
+        let default = self.default_lambda();
+        Some(LinearKeys {
+            lambda: default.map(|default| (&mut self.lambda, default)),
+            parameter_norm: &mut self.parameter_norm,
+            norm: self.norm,
+        })
+    }
+    fn floor(&self) -> f64 {
+        self.floor
+    }
+    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
+        Ok(match self.model {
+            Model::Shared => Box::new(Oplb::new(problem, self)?),
+            Model::PerArm => Box::new(OplbPerArm::new(problem, self)?),
+        })
+    }
+    fn restore(&self, json: &str) -> Result<Box<dyn Agent>, Error> {
+        Ok(match self.model {
+            Model::Shared => Box::new(Oplb::restore(json)?),
+            Model::PerArm => Box::new(OplbPerArm::restore(json)?),
+        })
     }
 }
 
@@ -238,27 +273,7 @@ impl OplbConfig {
 
     /// True if it cannot run without a horizon; `unknown`: some safe cost is unknown.
     pub fn needs_horizon(&self, unknown: bool) -> bool {
-        unknown && self.unknown_safe_cost == UnknownSafeCost::Paper
-    }
-
-    /// The promise that follows from the parameters: radii scaled below 1 prove nothing.
-    pub fn guarantee(&self) -> Guarantee {
-        if self.radius_scale < 1.0 {
-            Guarantee::Unsafe
-        } else {
-            Guarantee::EveryRound
-        }
-    }
-
-    /// Probabilities of its promises; `None` where the parameters void them.
-    pub fn confidence(&self) -> Option<Confidence> {
-        let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| Confidence::new(self.delta, Some(self.optimism_delta)))
-    }
-
-    /// Reaction to an alarm, also where it is not given.
-    pub fn on_breach(&self) -> OnBreach {
-        self.on_breach.unwrap_or(self.guarantee().on_breach())
+        self.unknown_safe_cost.needs_horizon(unknown)
     }
 
     /// Bounds on whole policies need one ellipsoid per signal, and the paper's optimism its radius.
@@ -283,58 +298,25 @@ impl OplbConfig {
         }
     }
 
-    /// Name in results without a label.
-    pub fn default_label(&self) -> String {
-        let mut words = Vec::new();
-        if self.solver == Solver::Exact {
-            words.push("exact");
-        }
-        match self.optimism {
-            Some(optimism) if optimism != Optimism::Least && self.solver != Solver::Exact => {
-                words.push(optimism.name());
-            }
-            _ => {}
-        }
-        match self.radius {
-            Some(OplbRadius::Paper) => words.push("paper radius"),
-            Some(OplbRadius::Logdet) if self.default_radius() != OplbRadius::Logdet => {
-                words.push("logdet");
-            }
-            _ => {}
-        }
-        if self.model == Model::PerArm {
-            words.push("per arm");
-        }
-        let logistic = |link: &Link| *link == Link::Logistic;
-        if logistic(&self.link) || self.links.values().any(logistic) {
-            words.push("logistic");
-        }
-        if words.is_empty() {
-            "oplb".into()
-        } else {
-            format!("oplb ({})", words.join(", "))
-        }
-    }
-
     /// Checks the parameters against the problem, whose features have dimension `d`.
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOplb, Error> {
-        open_unit("delta", self.delta)?;
-        open_unit("optimism_delta", self.optimism_delta)?;
+        // Per arm, what is known of the safe action says nothing of the others.
+        let monitor = self.monitor(self.model.is_shared())?;
         positive("relative_gap", self.relative_gap)?;
         positive("radius_scale", self.radius_scale)?;
         if self.max_work == 0 {
             return Err(Error::invalid("max_work", 0, "must be at least 1"));
         }
-        for (field, value) in [("lambda", self.lambda), ("norm", self.norm)] {
-            if let Some(x) = value {
-                positive(field, x)?;
-            }
-        }
+        self.lambda.map(|x| positive("lambda", x)).transpose()?;
+        self.norm.map(|x| positive("norm", x)).transpose()?;
         let single = self.radius().single();
         if let Some(radius) = single {
             radius.check_norm(self.norm)?;
         }
-        self.check_horizon(problem)?;
+        let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
+        let unknown = unknown.count();
+        let needed = self.needs_horizon(unknown > 0);
+        check_horizon(self.horizon, needed.then(|| T_ZERO_HORIZON.into()))?;
         self.check_combination(problem)?;
         let lambda = self.lambda.or(self.default_lambda());
         if let Some(lambda) = lambda {
@@ -345,22 +327,13 @@ impl OplbConfig {
         if self.model.is_shared() {
             check_safe_costs(parameter_norm, problem, &links)?;
         }
-        let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
         // One set per cost, and beside it a scalar interval per unknown safe cost.
-        let events = (problem.guardrails.len() + unknown.count()).max(1);
+        let events = (problem.guardrails.len() + unknown).max(1);
         let optimism = match self.solver {
             Solver::Linearised => self.optimism.unwrap_or_default(),
             Solver::Exact => Optimism::Paper,
         };
-        check_run_length(self.run_length)?;
         check_floor(self.floor, optimism)?;
-        let monitor = MonitorConfig {
-            on_breach: self.on_breach(),
-            run_length: self.run_length,
-            delta: self.delta,
-            // Per arm, what is known of the safe action says nothing of the others.
-            exact_safe_cost: self.model.is_shared(),
-        };
         let mut checked = CheckedOplb {
             optimism,
             single,
@@ -415,21 +388,6 @@ impl OplbConfig {
             links.push(link);
         }
         Ok(links)
-    }
-
-    fn check_horizon(&self, problem: &CheckedProblem) -> Result<(), Error> {
-        if self.horizon == Some(0) {
-            return Err(Error::invalid("horizon", 0, "must be at least 1"));
-        }
-        let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        if self.horizon.is_none() && self.needs_horizon(unknown) {
-            return Err(Error::invalid(
-                "horizon",
-                "absent",
-                "the paper's T_0 rule needs a horizon",
-            ));
-        }
-        Ok(())
     }
 
     fn check_combination(&self, problem: &CheckedProblem) -> Result<(), Error> {

@@ -49,6 +49,7 @@ use crate::linear::{
 };
 use crate::monitor::{Assumption, Next};
 use crate::optimism::{LpPlan, Planner};
+use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
 use crate::round::{Outcome, Round};
 use crate::safe_cost::{TZeroRule, TZeroState};
@@ -187,10 +188,6 @@ impl Learner for FeatureLearner {
 
     fn config(&self) -> &OplbConfig {
         &self.checked.config
-    }
-
-    fn kind(&self) -> &'static str {
-        "oplb"
     }
 
     fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {

@@ -1,17 +1,15 @@
 //! Parameters of the segmented agent, and their check.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use super::SegmentLearner;
 use super::segments::Segments;
+use crate::config;
 use crate::decision::Confidence;
-use crate::error::{Error, open_unit, positive};
+use crate::error::{Error, positive};
 use crate::estimate::EstimateConfig;
 use crate::guarantee::Guarantee;
 use crate::interval::{Level, OPTIMISM_DELTA};
-use crate::monitor::{
-    MonitorConfig, OnBreach, RUN_LENGTH, check_run_length, epoch_share, is_usual,
-};
+use crate::monitor::{MonitorConfig, epoch_share};
+use crate::parameters::watched;
 use crate::problem::{CheckedProblem, Scope};
 
 /// Segments whose share of δ is set aside when none are declared.
@@ -24,46 +22,33 @@ pub(super) const POOL_UNTIL: u64 = 30;
 /// Segments with statistics of their own, at most, by default.
 const MAX_SEGMENTS: usize = 10_000;
 
-/// The segmented agent: K arms in segments of users or requests, a policy for each; one budget over all of them, or
-/// a guardrail in each, is kept in every round with probability 1 − `delta`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SegmentedConfig {
-    /// Name in results; by default `segmented`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+config! {
+    /// The segmented agent: K arms in segments of users or requests, a policy for each; one budget over all of them, or
+    /// a guardrail in each, is kept in every round with probability 1 − `delta`.
+    SegmentedConfig, "segmented", SegmentLearner;
     /// δ: probability with which any policy ever violates a guardrail.
-    pub delta: f64,
+    delta,
     /// δ_o, shared by bounds that only serve optimism.
-    pub optimism_delta: f64,
+    optimism_delta: f64 = OPTIMISM_DELTA,
     /// Contexts of a segment that was not declared before it has a policy of its own; until then it shares one
     /// with other rare ones.
-    pub pool_until: u64,
+    pool_until: u64 = POOL_UNTIL,
     /// Segments with statistics of their own, at most; rare ones give way to others.
-    pub max_segments: usize,
-    /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_breach: Option<OnBreach>,
-    /// Outcomes between two false alarms of a breach, on average at least.
-    #[serde(skip_serializing_if = "is_usual")]
-    pub run_length: f64,
+    max_segments: usize = MAX_SEGMENTS,
+    watched,
     /// Forces the radii's log term: voids the guarantee, for negative controls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_term: Option<f64>,
-}
-
-impl Default for SegmentedConfig {
-    fn default() -> Self {
-        Self {
-            label: None,
-            delta: 0.01,
-            optimism_delta: OPTIMISM_DELTA,
-            pool_until: POOL_UNTIL,
-            max_segments: MAX_SEGMENTS,
-            on_breach: None,
-            run_length: RUN_LENGTH,
-            log_term: None,
+    log_term: Option<f64>,
+    ;
+    /// A forced log term proves nothing.
+    fn guarantee(&self) -> Guarantee {
+        match self.log_term {
+            Some(_) => Guarantee::Unsafe,
+            None => Guarantee::EveryRound,
         }
+    }
+    /// Its regret is not proven.
+    fn confidence(&self) -> Option<Confidence> {
+        (self.log_term.is_none()).then(|| Confidence::new(self.delta, None))
     }
 }
 
@@ -127,32 +112,10 @@ impl CheckedSegmented {
 }
 
 impl SegmentedConfig {
-    /// The promise that follows from the parameters: a forced log term proves nothing.
-    pub fn guarantee(&self) -> Guarantee {
-        match self.log_term {
-            Some(_) => Guarantee::Unsafe,
-            None => Guarantee::EveryRound,
-        }
-    }
-
-    /// Probabilities of its promises; `None` where the parameters void them. Its regret is not proven.
-    pub fn confidence(&self) -> Option<Confidence> {
-        (self.log_term.is_none()).then(|| Confidence::new(self.delta, None))
-    }
-
-    /// Reaction to an alarm, also where it is not given.
-    pub fn on_breach(&self) -> OnBreach {
-        self.on_breach.unwrap_or(self.guarantee().on_breach())
-    }
-
     /// Checks the parameters against the problem.
     pub(super) fn check(&self, problem: &CheckedProblem) -> Result<CheckedSegmented, Error> {
-        open_unit("delta", self.delta)?;
-        open_unit("optimism_delta", self.optimism_delta)?;
-        check_run_length(self.run_length)?;
-        if let Some(x) = self.log_term {
-            positive("log_term", x)?;
-        }
+        let monitor = self.monitor(false)?;
+        self.log_term.map(|x| positive("log_term", x)).transpose()?;
         let segments = problem.declared.segments.len();
         if self.max_segments < segments || self.max_segments > 1_000_000 {
             let allowed =
@@ -164,12 +127,7 @@ impl SegmentedConfig {
         }
         Ok(CheckedSegmented {
             config: self.clone(),
-            monitor: MonitorConfig {
-                on_breach: self.on_breach(),
-                run_length: self.run_length,
-                delta: self.delta,
-                exact_safe_cost: false,
-            },
+            monitor,
             expected: if segments == 0 { EXPECTED } else { segments },
             overall: problem.guardrails.iter().any(|g| g.scope == Scope::Overall),
         })

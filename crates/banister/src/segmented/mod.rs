@@ -37,6 +37,7 @@ use crate::estimate::Estimates;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::monitor::{Assumption, Next};
 use crate::optimism::index_lean;
+use crate::parameters::Registered as _;
 use crate::problem::{CheckedProblem, Problem, Scope, Standard, check_segment};
 use crate::round::{Choice, Outcome, Pending, Round};
 use block::Block;
@@ -137,10 +138,6 @@ impl Learner for SegmentLearner {
 
     fn config(&self) -> &SegmentedConfig {
         &self.checked.config
-    }
-
-    fn kind(&self) -> &'static str {
-        "segmented"
     }
 
     fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {

@@ -283,14 +283,13 @@ pub(crate) fn check_cost_names<V>(
 
 /// Refuses parameters that void the agent's own guarantee: they are for simulations.
 pub(super) fn check_guarantee(config: &AgentConfig) -> Result<(), Refusal> {
+    let void = config.guarantee() != Guarantee::EveryRound;
     let (field, value) = match config {
-        AgentConfig::Opb(opb) if opb.guarantee() != Guarantee::EveryRound => match opb.log_term {
+        AgentConfig::Opb(opb) if void => match opb.log_term {
             Some(x) => ("agent.log_term", x.to_string()),
             None => ("agent.intervals", "published".to_string()),
         },
-        AgentConfig::Oplb(oplb) if oplb.guarantee() != Guarantee::EveryRound => {
-            ("agent.radius_scale", oplb.radius_scale.to_string())
-        }
+        AgentConfig::Oplb(oplb) if void => ("agent.radius_scale", oplb.radius_scale.to_string()),
         AgentConfig::Segmented(SegmentedConfig {
             log_term: Some(x), ..
         }) => ("agent.log_term", x.to_string()),

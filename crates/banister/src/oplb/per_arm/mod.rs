@@ -24,6 +24,7 @@ use crate::interval::{Budget, Interval};
 use crate::linear::{Ends, LinearSignal, Link};
 use crate::monitor::{Assumption, Next};
 use crate::optimism::{LpPlan, Planner};
+use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, Direction, Model, Problem, check_vector};
 use crate::round::{Choice, Outcome, Pending, Round};
 use arm::{ArmSets, ArmSetsState, Common};
@@ -129,10 +130,6 @@ impl Learner for ContextLearner {
 
     fn config(&self) -> &OplbConfig {
         &self.common.checked.config
-    }
-
-    fn kind(&self) -> &'static str {
-        "oplb"
     }
 
     fn enter(&mut self, shell: &mut Shell, round: &Round) -> Result<(), Error> {

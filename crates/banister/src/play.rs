@@ -1,8 +1,9 @@
 //! Parts of actions, for agents whose safe action is x_0 = 0.
 
-use banister::Guarantee;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::guarantee::Guarantee;
 
 /// Way of playing an action at a part s of its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +20,7 @@ pub enum Play {
 impl Play {
     /// Promise of an agent whose parts of actions are safe: mixed with the safe action, single actions played
     /// may cost more than the policy.
-    pub(crate) fn guarantee(given: Option<Self>) -> Guarantee {
+    pub fn guarantee(given: Option<Self>) -> Guarantee {
         match given.unwrap_or_default() {
             Self::Scaled => Guarantee::PerAction,
             Self::Mixed => Guarantee::EveryRound,
