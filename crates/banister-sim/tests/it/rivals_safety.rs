@@ -29,8 +29,7 @@ fn simulate(name: &str, environment: EnvironmentConfig) -> Vec<(AgentConfig, f64
         run: RunConfig {
             horizon: HORIZON,
             runs: RUNS,
-            // With probability δ a run may fail; none of this seed's does.
-            seed: 1,
+            seed: 7,
             checkpoints: 10,
             ..RunConfig::default()
         },
@@ -75,15 +74,30 @@ fn instances() -> [(&'static str, EnvironmentConfig); 4] {
     ]
 }
 
+/// The least number that Binomial(n, δ) exceeds with probability below 10⁻⁴.
+fn most_failures(n: usize, delta: f64) -> usize {
+    let mut probability = (1.0 - delta).powi(n as i32);
+    let (mut at_most, mut k) = (probability, 0);
+    while 1.0 - at_most >= 1e-4 {
+        probability *= delta / (1.0 - delta) * (n - k) as f64 / (k + 1) as f64;
+        at_most += probability;
+        k += 1;
+    }
+    k
+}
+
 #[test]
 fn who_promises_safety_in_every_round_keeps_it_and_the_others_are_caught() {
     let mut worst: std::collections::BTreeMap<&str, f64> = Default::default();
+    let (mut runs, mut broken, mut delta) = (0, 0, 0.0);
     for (name, environment) in instances() {
         for (agent, share, result) in simulate(name, environment) {
             if agent.guarantee() == Guarantee::EveryRound {
-                for run in &result.runs {
-                    assert_eq!(run.violations, Some(0), "{} on {name}", agent.kind());
-                }
+                runs += result.runs.len();
+                broken += (result.runs.iter())
+                    .filter(|run| run.violations != Some(0))
+                    .count();
+                delta = agent.delta().max(delta);
             }
             let own = worst.entry(agent.kind()).or_default();
             *own = own.max(share);
@@ -97,10 +111,13 @@ fn who_promises_safety_in_every_round_keeps_it_and_the_others_are_caught() {
             println!("{name:12} {:24} {share:.4}", agent.kind());
         }
     }
+    println!("{broken} of {runs} runs violate, at δ = {delta}");
+    assert!(broken <= most_failures(runs, delta), "{broken} of {runs}");
     let config = |kind: &str| AgentConfig::of_kind(kind).expect("a kind");
     for (kind, share) in worst {
         match config(kind).guarantee() {
-            Guarantee::EveryRound => assert_eq!(share, 0.0, "{kind}"),
+            // Ends heal: a run that fails does not fail for long.
+            Guarantee::EveryRound => assert!(share < 0.01, "{kind}: {share}"),
             _ if kind == "always" => {}
             _ => assert!(share > 0.001, "{kind}: {share}"),
         }
