@@ -5,7 +5,7 @@
 //! paper; a problem outside an agent's setting is refused with the reason.
 //!
 //! ```
-//! use banister::{Guardrail, Problem};
+//! use banister::{Guardrail, Problem, Round};
 //! use banister_rivals::AgentConfig;
 //!
 //! let problem = Problem {
@@ -21,7 +21,7 @@
 //! for kind in ["opb", "s_colts", "thompson"] {
 //!     let config = AgentConfig::of_kind(kind)?;
 //!     let mut agent = config.build(&problem)?;
-//!     println!("{}: {:?}, {}", config.label(), agent.decide().policy, config.guarantee().words());
+//!     println!("{}: {:?}, {}", config.label(), agent.decide(&Round::default())?.policy, config.guarantee().words());
 //! }
 //! # Ok::<(), banister::Error>(())
 //! ```
