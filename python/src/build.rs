@@ -1,16 +1,16 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
 use banister::{
-    Error, Guarantee, Guardrail, Problem, Range, Scope, SignalConfig, check_segment_fields,
+    Error, Fields, Guarantee, Guardrail, Problem, Range, Round, Scope, SignalConfig,
+    check_segment_fields,
 };
-use banister_rivals::AgentConfig;
+use banister_rivals::{AgentConfig, Restored};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::context::Contextual;
 use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
 use crate::fields;
@@ -18,7 +18,7 @@ use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
 use crate::serials::{SavedSerials, Serials};
-use crate::state::{Identity, Sampler, State};
+use crate::state::{Identity, LastRound, Sampler, State, context_arms};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
 /// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
@@ -330,13 +330,13 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         features: declared.features,
         reward: reward(take("reward")?.as_ref())?,
         guardrails: guardrails(take("guardrails")?.as_ref())?,
-        segments: Vec::new(),
+        ..Problem::default()
     };
     let mut segment_fields = Vec::new();
     if let Some(segments) = take("segments")? {
         (segment_fields, problem.segments) = segment::declared(&segments)?;
     }
-    let mut context = None;
+    let mut context_fields = None;
     let numbers = take("context")?;
     let parameters = match to_json(kwargs.as_any(), "")? {
         // `lambda_`: Python has its own use for the word.
@@ -354,26 +354,26 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
                  are made from it",
             ));
         }
-        let fields = if numbers.hasattr("to_dict")? || numbers.hasattr("keys")? {
-            Some(fields::read(&numbers, "context")?)
+        let length = if numbers.hasattr("to_dict")? || numbers.hasattr("keys")? {
+            let fields = fields::read(&numbers, "context")?;
+            if let AgentConfig::Oplb(oplb) = &mut config {
+                oplb.norm.get_or_insert(fields.norm());
+            }
+            context_fields.insert(fields).dimension()
         } else {
-            None
+            usize::try_from(count(&numbers, "context")?).unwrap_or(usize::MAX)
         };
-        let length = match &fields {
-            Some(fields) => fields.dimension() as u64,
-            None => count(&numbers, "context")?,
-        };
-        if let (Some(fields), AgentConfig::Oplb(oplb)) = (&fields, &mut config) {
-            oplb.norm.get_or_insert(fields.norm());
+        problem.check().map_err(raise)?;
+        problem.context = Some(length);
+        let dimension = context_arms(&problem, &config).map_or(length, |arms| arms.dimension());
+        if length == 0 || dimension > LONGEST {
+            let allowed =
+                format!("must be at least 1, and 1 + (arms − 1)·context at most {LONGEST}");
+            return Err(invalid("context", length, &allowed));
         }
-        let arms = Contextual::new(problem.arms, safe, length, config.model(), fields)?;
-        let reward = problem.reward;
-        problem = (arms.features()).problem(arms.arms.clone(), problem.guardrails);
-        problem.reward = reward;
-        context = Some(arms);
     }
     let config = config.resolved(&problem);
-    if context.is_some() && !config.takes_features() {
+    if problem.context.is_some() && !config.takes_features() {
         return Err(PyTypeError::new_err(
             "`context` is given: this agent chooses among arms whatever the context; use `Oplb` for those",
         ));
@@ -394,20 +394,21 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
     }
     let agent = config.build(&problem).map_err(in_arguments)?;
     let identity = Identity::new(fresh_seed(kwargs.py())?, Vec::new(), Serials::after(0));
-    let named = (declared.naming, context);
-    let mut state = State::new(agent, problem, config, seed, named, identity);
+    let mut state = State::new(agent, problem, config, seed, declared.naming, identity);
+    state.fields = context_fields;
     state.segment_fields = segment_fields;
     state.seed_agent();
     Ok(state)
 }
 
+/// Longest feature vectors that contexts may make: the agent keeps a square matrix of them.
+const LONGEST: usize = 10_000;
+
 const FORMAT: &str = "banister.python";
-/// 2 added the identity and the serials of decisions, 3 names that are integers and contexts, 4 named fields,
-/// 5 the fields of segments.
-const VERSION: u32 = 5;
+const VERSION: u32 = 1;
 
 /// An agent's own snapshot with the state of its random stream and its identity.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
     format: String,
@@ -418,12 +419,14 @@ struct Saved {
     /// Number of resets.
     #[serde(default, skip_serializing_if = "is_zero")]
     resets: u64,
-    named: bool,
-    /// True if the names are integers.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    integers: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    reset_after: u64,
+    naming: Naming,
+    /// Fields that contexts are made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    context: Option<Contextual>,
+    fields: Option<Fields>,
+    #[serde(default)]
+    round: LastRound,
     /// Fields that segments are made from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     segment_fields: Vec<String>,
@@ -446,17 +449,18 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Saves the agent and its random stream as JSON.
-pub(crate) fn save(state: &State) -> PyResult<String> {
-    let agent = serde_json::from_str(&state.agent.save()).map_err(unreadable)?;
+pub(crate) fn save(state: &mut State) -> PyResult<String> {
+    let agent = serde_json::from_str(&state.agent.save().map_err(raise)?).map_err(unreadable)?;
     let saved = Saved {
         format: FORMAT.into(),
         version: VERSION,
         seed: state.sampler.seed,
         position: state.sampler.rng.get_word_pos().to_string(),
         resets: state.resets,
-        named: state.naming != Naming::Places,
-        integers: state.naming == Naming::Integers,
-        context: state.context.clone(),
+        naming: state.naming,
+        fields: state.fields.clone(),
+        round: state.round.clone(),
+        reset_after: state.reset_after,
         segment_fields: state.segment_fields.clone(),
         identity: Some(SavedIdentity {
             id: state.identity.id,
@@ -476,49 +480,50 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
-    let mut segment_fields = Vec::new();
-    let (agent, sampler, resets, named, identity) = if is_ours {
-        let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
-        if saved.version != VERSION {
-            return Err(unreadable(format!(
-                "its version is {}, this program reads version {VERSION}",
-                saved.version
-            )));
-        }
-        let mut sampler = Sampler::new(saved.seed);
-        let position = saved.position.parse().map_err(unreadable)?;
-        sampler.rng.set_word_pos(position);
-        let agent = saved.agent.to_string();
-        let naming = match (saved.named, saved.integers) {
-            (false, _) => Naming::Places,
-            (true, false) => Naming::Text,
-            (true, true) => Naming::Integers,
-        };
-        let named = (naming, saved.context);
-        segment_fields = saved.segment_fields;
-        (agent, sampler, saved.resets, named, saved.identity)
+    let saved: Saved = if is_ours {
+        serde_json::from_value(value).map_err(unreadable)?
     } else {
-        let sampler = Sampler::new(fresh_seed(py)?);
-        (json.to_string(), sampler, 0, (Naming::Text, None), None)
+        Saved {
+            version: VERSION,
+            seed: fresh_seed(py)?,
+            position: "0".into(),
+            naming: Naming::Text,
+            agent: value,
+            ..Saved::default()
+        }
     };
-    let restored = AgentConfig::restore(&agent).map_err(raise)?;
-    if let Some(context) = &named.1
-        && (context.safe >= context.arms.len()
-            || context.fields.as_ref().is_some_and(|fields| {
-                fields.check().is_err() || fields.dimension() != context.numbers
-            })
-            || context.model != restored.config.model()
-            || (restored.problem.features.iter())
-                .any(|x| x.len() != context.features().dimension()))
-    {
-        return Err(unreadable("`context` does not suit its agent"));
+    if saved.version != VERSION {
+        return Err(unreadable(format!(
+            "its version is {}, this program reads version {VERSION}",
+            saved.version
+        )));
     }
-    if !segment_fields.is_empty()
-        && (check_segment_fields(&segment_fields).is_err() || !takes_segments(&restored.config))
+    let mut sampler = Sampler::new(saved.seed);
+    let position = saved.position.parse().map_err(unreadable)?;
+    sampler.rng.set_word_pos(position);
+    let Restored {
+        mut agent,
+        problem,
+        config,
+    } = AgentConfig::restore(&saved.agent.to_string()).map_err(raise)?;
+    let fits =
+        |fields: &Fields| fields.check().is_ok() && Some(fields.dimension()) == problem.context;
+    if !saved.fields.as_ref().is_none_or(fits) {
+        return Err(unreadable("`fields` do not suit its agent"));
+    }
+    if !saved.segment_fields.is_empty()
+        && (check_segment_fields(&saved.segment_fields).is_err() || !takes_segments(&config))
     {
         return Err(unreadable("`segment_fields` do not suit its agent"));
     }
-    let identity = match identity {
+    let round = Round {
+        choice: saved.round.choice(),
+        ..Round::default()
+    };
+    if !matches!(saved.round, LastRound::Arms) && agent.estimate(&round, 0).is_none() {
+        return Err(unreadable("`round` does not suit its agent"));
+    }
+    let identity = match saved.identity {
         Some(saved) => {
             let serials = Serials::restore(&saved.decisions);
             let serials = serials.ok_or_else(|| unreadable("`identity.decisions` is damaged"))?;
@@ -526,21 +531,18 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         }
         // Its monitor may wait for the outcomes of decisions that another program made.
         None => {
-            let monitor = restored.agent.monitor();
+            let monitor = agent.view().monitor;
             let last = monitor.map_or(0, banister::Monitor::last_announced);
             Identity::new(fresh_seed(py)?, Vec::new(), Serials::after(last))
         }
     };
-    let mut state = State::new(
-        restored.agent,
-        restored.problem,
-        restored.config,
-        sampler,
-        named,
-        identity,
-    );
-    state.resets = resets;
-    state.segment_fields = segment_fields;
+    let mut state = State::new(agent, problem, config, sampler, saved.naming, identity);
+    state.resets = saved.resets;
+    state.reset_after = saved.reset_after;
+    state.fields = saved.fields;
+    state.segment_fields = saved.segment_fields;
+    state.round = saved.round;
+    state.refresh_set();
     match kind {
         Some(kind) if kind != state.kind => Err(unreadable(format!(
             "it holds an agent of kind `{}`, not `{kind}`: use banister.load",

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use banister::{Agent, Decision as Core, Error, Problem};
+use banister::{Agent, Choice, Decision as Core, Error, Origin, Outcome, Problem, Round};
+use banister_offline::disjoint_features;
 use banister_sim::{CustomAgent, CustomEnvironment, CustomRound, CustomRun};
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -177,7 +178,6 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
                 Ok(ForeignAgent {
                     object: make.bind(py).call1((told,))?.unbind(),
                     rng: generator(py, seed, run, 1)?.unbind(),
-                    offered: None,
                     count: problem.arms.len(),
                     safe_action: (problem.features.get(problem.safe))
                         .cloned()
@@ -207,8 +207,7 @@ fn problem_object<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py
 struct ForeignAgent {
     object: Py<PyAny>,
     rng: Py<PyAny>,
-    /// The actions on offer by their features, one row each.
-    offered: Option<Py<PyAny>>,
+    /// Number of actions on offer.
     count: usize,
     /// x_0; empty without features.
     safe_action: Vec<f64>,
@@ -224,8 +223,8 @@ enum Of<'a> {
 }
 
 impl ForeignAgent {
-    fn decide_in(&mut self, py: Python<'_>) -> PyResult<()> {
-        let actions = self.offered.as_ref().map(|actions| actions.clone_ref(py));
+    fn decide_in(&mut self, py: Python<'_>, round: &Round) -> PyResult<()> {
+        let actions = self.offered(py, round)?;
         let answer = self
             .object
             .bind(py)
@@ -257,6 +256,32 @@ impl ForeignAgent {
             self.read_vector(&answer)?;
         }
         Ok(())
+    }
+
+    /// The actions of a round by their features, one row each; None for arms.
+    fn offered<'py>(
+        &mut self,
+        py: Python<'py>,
+        round: &Round,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let rows = match round.choice {
+            Choice::Arms => return Ok(None),
+            Choice::Context(context) => disjoint_features(context, self.names.len()),
+            Choice::Offered(features) => {
+                // As all agents number them: the safe action comes last if it is not among them.
+                let d = self.safe_action.len().max(1);
+                let mut rows = features.to_vec();
+                if !features.chunks_exact(d).any(|x| x == self.safe_action) {
+                    rows.extend_from_slice(&self.safe_action);
+                }
+                self.count = rows.len() / d;
+                rows
+            }
+        };
+        let d = rows.len() / self.count;
+        PyArray1::from_vec(py, rows)
+            .reshape([self.count, d])
+            .map(Some)
     }
 
     fn read_vector(&mut self, answer: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -300,50 +325,38 @@ impl ForeignAgent {
 }
 
 impl Agent for ForeignAgent {
-    fn decide(&mut self) -> &Core {
-        // The simulator asks by `try_decide`; here is no way to say what went wrong.
+    fn decide(&mut self, round: &Round) -> Result<&Core, Error> {
         Python::attach(|py| {
-            if let Err(error) = self.decide_in(py) {
-                self.failures.keep(py, error);
-            }
-        });
-        &self.decision
-    }
-
-    fn try_decide(&mut self) -> Result<&Core, Error> {
-        Python::attach(|py| match self.decide_in(py) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.failures.keep(py, error)),
+            self.decide_in(py, round)
+                .map_err(|error| self.failures.keep(py, error))
         })?;
         Ok(&self.decision)
     }
 
-    fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.tell("observe", Of::Action(arm), reward, costs)
-    }
-
-    fn offer(&mut self, actions: &[f64]) -> Result<(), Error> {
-        Python::attach(|py| {
-            // As all agents number them: the safe action comes last if it is not among them.
-            let d = self.safe_action.len().max(1);
-            let mut rows = actions.to_vec();
-            if !actions.chunks_exact(d).any(|x| x == self.safe_action) {
-                rows.extend_from_slice(&self.safe_action);
+    /// By number while the round lasts and the whole action was played, else by features.
+    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        let Outcome {
+            action,
+            reward,
+            costs,
+            ..
+        } = *outcome;
+        let is_late = outcome.origin != Origin::Immediate || self.decision.scale != 1.0;
+        match outcome.choice {
+            Choice::Offered(x) if is_late => {
+                self.tell("observe_at", Of::Features(x), reward, costs)
             }
-            self.count = rows.len() / d;
-            match PyArray1::from_vec(py, rows).reshape([self.count, d]) {
-                Ok(table) => self.offered = Some(table.into_any().unbind()),
-                Err(error) => return Err(self.failures.keep(py, error)),
+            Choice::Context(context) if is_late => {
+                let rows = disjoint_features(context, self.names.len());
+                let d = rows.len() / self.names.len();
+                let x = &rows[action * d..(action + 1) * d];
+                self.tell("observe_at", Of::Features(x), reward, costs)
             }
-            Ok(())
-        })
+            _ => self.tell("observe", Of::Action(action), reward, costs),
+        }
     }
 
-    fn observe_at(&mut self, features: &[f64], reward: f64, costs: &[f64]) -> Result<(), Error> {
-        self.tell("observe_at", Of::Features(features), reward, costs)
-    }
-
-    fn save(&self) -> String {
-        String::from("{}")
+    fn save(&mut self) -> Result<String, Error> {
+        Ok(String::from("{}"))
     }
 }

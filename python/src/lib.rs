@@ -18,7 +18,6 @@ mod agent;
 mod build;
 mod compare;
 mod compared;
-mod context;
 mod decision;
 mod error;
 mod fields;

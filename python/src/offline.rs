@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use banister::{Direction, Error, Guardrail, SignalConfig};
 use banister_offline::{
-    CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
+    CheckedLog, Estimate, Estimator, IntervalKind, Log, Mean, Model, Options, Replay,
     ReplayOptions, SegmentEstimates, Target,
 };
 use banister_rivals::AgentConfig;
@@ -245,19 +245,15 @@ fn teach<R>(
     log: Log,
     work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
 ) -> PyResult<R> {
-    let offers = log.features != Features::None;
     let problem = &state.problem;
     let log = log
         .declare(&problem.reward, &problem.guardrails)
         .check()
         .map_err(raise)?;
-    let before = state.agent.save();
+    let before = state.agent.save().map_err(raise)?;
     let done = work(&log, state.agent.as_mut());
     if done.is_err() {
         state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
-    }
-    if offers {
-        state.refresh_set();
     }
     done
 }

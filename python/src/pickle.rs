@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The bytes begin with it; the number goes up when their meaning changes.
-const HEADER: &[u8] = b"banister pickle 4\n";
+const HEADER: &[u8] = b"banister pickle 5\n";
 
 /// A class and the bytes to call it with.
 pub(crate) type Reduced<'py> = (Bound<'py, PyType>, (Bound<'py, PyBytes>,));

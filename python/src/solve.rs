@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use banister::oplb::{Ellipsoid, Round, RoundAnswer};
+use banister::oplb::{Ellipsoid, RoundAnswer, RoundInstance};
 use banister::solve::OnceSolver;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -303,7 +303,7 @@ pub(crate) fn solve_oplb<'py>(
     };
     answer(py, &arguments, (k, m), |i| {
         let costs = mus(i).chunks_exact(d.max(1)).zip(radii(i));
-        let round = Round {
+        let round = RoundInstance {
             actions: table(actions(i)),
             safe,
             safe_costs: safe_costs(i).to_vec(),

@@ -4,16 +4,20 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use banister::{Alarm, Origin, Outcomes, Played, Problem};
+use banister::{
+    Alarm, AlarmAnswer, Choice, ContextArms, Error, Fields, Model, Origin, Outcome, Pending,
+    Problem, Round,
+};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
-use crate::context::Contextual;
 use crate::decision::{ActionSet, AlarmText, Decision, Labels, Naming, Policy};
-use crate::error::refused;
+use crate::error::{raise, refused};
 use crate::serials::Serials;
 
 /// This process among those forked from one another: 0 for the first of them.
@@ -73,10 +77,11 @@ pub(crate) struct State {
     /// Number of resets.
     pub resets: u64,
     pub naming: Naming,
-    /// The arms, where decisions bring a context.
-    pub context: Option<Contextual>,
+    /// Fields that contexts are made from, where they have names.
+    pub fields: Option<Fields>,
     /// Fields that segments are made from; none where segments have plain names.
     pub segment_fields: Vec<String>,
+    pub round: LastRound,
     pub set: Arc<ActionSet>,
     pub index: HashMap<String, usize>,
     /// True after a call that failed half-way, by a mistake of ours.
@@ -84,6 +89,8 @@ pub(crate) struct State {
     /// True if a monitor watches the outcomes.
     pub is_watched: bool,
     pub identity: Identity,
+    /// The last decision before the latest reset: outcomes up to it teach, and nothing waits for them.
+    pub reset_after: u64,
     /// The latest decision whose outcome has come.
     watched: u64,
     /// Decisions since the last outcome.
@@ -92,10 +99,31 @@ pub(crate) struct State {
     described: Option<(Alarm, AlarmText)>,
 }
 
-/// Decisions of one policy that the monitor does not know of yet.
+/// Actions of the last round: a decision that brings none is among them, and numbers are theirs.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LastRound {
+    #[default]
+    Arms,
+    Offered(Vec<f64>),
+    Context(Arc<[f64]>),
+}
+
+impl LastRound {
+    pub(crate) fn choice(&self) -> Choice<'_> {
+        match self {
+            Self::Arms => Choice::Arms,
+            Self::Offered(features) => Choice::Offered(features),
+            Self::Context(context) => Choice::Context(context),
+        }
+    }
+}
+
+/// Decisions of one policy that the agent does not know of yet.
 struct Unannounced {
-    /// The first and the last of them.
-    serials: (u64, u64),
+    first: u64,
+    /// The action of each.
+    drawn: SmallVec<[usize; 1]>,
     /// Probability of the safe action.
     safe: f64,
     policy: Arc<Policy>,
@@ -128,35 +156,13 @@ impl Identity {
     }
 }
 
-/// Decisions whose outcomes are observed together.
-#[derive(Default)]
-pub(crate) struct Decided {
-    /// Numbers among the arms.
-    pub numbers: Vec<usize>,
-    pub serials: Vec<u64>,
-    /// Probabilities that their policies gave the safe action.
-    pub safe: Vec<f64>,
-    /// Identities of the agents that made them.
-    pub agents: Vec<u64>,
-    /// Action set they were drawn from, if it is the same for all.
-    pub set: Option<Arc<ActionSet>>,
-    /// The features of what was played, row after row, if all have any.
-    pub rows: Option<Vec<f64>>,
-    /// True if some were played at a part of their length, so that a number does not name them.
-    pub in_parts: bool,
-    /// Names of their segments, where the agent tells them apart.
-    pub segments: Vec<String>,
-    /// [`Policy::batch`], if it is the same for all.
-    pub batch: Option<Option<u64>>,
-}
-
 impl State {
     pub(crate) fn new(
         agent: Box<dyn banister::Agent>,
         problem: Problem,
         config: AgentConfig,
         sampler: Sampler,
-        (naming, context): (Naming, Option<Contextual>),
+        naming: Naming,
         identity: Identity,
     ) -> Self {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
@@ -175,29 +181,20 @@ impl State {
             sampler,
             resets: 0,
             naming,
-            context,
+            fields: None,
             segment_fields: Vec::new(),
+            round: LastRound::Arms,
             is_broken: false,
-            is_watched: agent.monitor().is_some(),
+            is_watched: agent.view().monitor.is_some(),
             agent,
             identity,
+            reset_after: 0,
             watched: 0,
             unannounced: VecDeque::new(),
             described: None,
         };
-        state.name_arms();
-        state.refresh_set();
+        state.refresh_arms();
         state
-    }
-
-    /// Follows a change of the names of a context's arms.
-    pub(crate) fn name_arms(&mut self) {
-        if let Some(context) = &mut self.context {
-            context.label(self.naming);
-            if self.naming != Naming::Places {
-                self.index = context.arms.iter().cloned().zip(0..).collect();
-            }
-        }
     }
 
     /// Starts the random stream of an agent that samples to decide: from the same seed as the draws of
@@ -206,33 +203,105 @@ impl State {
         self.agent.reseed(self.sampler.seed, 1 + self.resets);
     }
 
+    /// Follows a change of the arms.
+    pub(crate) fn refresh_arms(&mut self) {
+        self.index.clear();
+        if self.naming != Naming::Places {
+            self.index.extend(self.names().into_iter().zip(0..));
+        }
+        self.refresh_set();
+    }
+
     /// Follows a change of the actions on offer.
     pub(crate) fn refresh_set(&mut self) {
-        let actions = self.agent.actions();
-        let labels = if let Some(context) = &self.context {
-            context.labels(actions.map_or(0, |actions| actions.count))
-        } else {
-            let names = self.agent.names();
-            self.index.clear();
-            if self.naming != Naming::Places {
-                self.index.extend(names.iter().cloned().zip(0..));
+        let (labels, actions, safe) = match &self.round {
+            LastRound::Offered(rows) => {
+                let safe_action = self.safe_action();
+                let mut rows = rows.chunks_exact(safe_action.len().max(1));
+                let count = rows.len();
+                // It comes after the last if it is not among them.
+                let safe = rows.position(|x| x == safe_action);
+                let actions = count + usize::from(safe.is_none());
+                (Labels::Places, actions, safe.unwrap_or(count))
             }
-            Labels::new(names, self.naming)
+            _ => {
+                let names = self.names();
+                (
+                    Labels::new(&names, self.naming),
+                    names.len(),
+                    self.problem.safe,
+                )
+            }
         };
         self.set = Arc::new(ActionSet {
             labels,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
             assumptions: Arc::clone(&self.set.assumptions),
-            actions: actions.map_or(0, |actions| actions.count),
-            safe: actions.map_or(0, |actions| actions.safe),
+            actions,
+            safe,
+            by_features: matches!(self.round, LastRound::Offered(_)),
             agent: self.identity.id,
         });
     }
 
+    /// Features of the safe action, where it has any of its own.
+    fn safe_action(&self) -> &[f64] {
+        let features = self.problem.features.get(self.problem.safe);
+        features.map_or(&[], |x| x)
+    }
+
+    /// Features of an action of the last round, where it has any.
+    fn features(&self, action: usize) -> Option<Box<[f64]>> {
+        if !self.config.takes_features() {
+            return None;
+        }
+        if let LastRound::Context(context) = &self.round {
+            let arms = context_arms(&self.problem, &self.config);
+            return Some(arms.map_or_else(
+                || Box::from(&**context),
+                |arms| arms.features(action, context).into(),
+            ));
+        }
+        if self.set.by_features {
+            return self.offered(action).map(Box::from);
+        }
+        let arm = self.agent.view().arms.get(action)?;
+        let features = arm.features.as_ref();
+        Some(match features.or(self.problem.features.get(action)) {
+            Some(x) => Box::from(&x[..]),
+            // Arms are their own features.
+            None => (0..self.set.actions)
+                .map(|i| f64::from(u8::from(i == action)))
+                .collect(),
+        })
+    }
+
+    /// Features of an action that was offered by them.
+    fn offered(&self, action: usize) -> Option<&[f64]> {
+        let LastRound::Offered(rows) = &self.round else {
+            return None;
+        };
+        let d = self.safe_action().len();
+        let row = rows.chunks_exact(d.max(1)).nth(action);
+        row.or_else(|| (action == self.set.safe).then(|| self.safe_action()))
+    }
+
+    /// Features of actions of the last round, one after another, where they were offered by them.
+    pub(crate) fn numbered(&self, actions: &[usize]) -> Result<Option<Vec<f64>>, Error> {
+        if !self.set.by_features {
+            return Ok(None);
+        }
+        let last = self.set.actions - 1;
+        let rows = (actions.iter())
+            .map(|&arm| self.offered(arm).ok_or(Error::NoSuchArm { arm, last }))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(rows.concat()))
+    }
+
     /// Finds an arm by its name.
-    pub(crate) fn find(&self, name: &str) -> Result<usize, banister::Error> {
-        let unknown = || banister::Error::UnknownArm {
+    pub(crate) fn find(&self, name: &str) -> Result<usize, Error> {
+        let unknown = || Error::UnknownArm {
             name: name.to_owned(),
             known: self.names().join(", "),
         };
@@ -240,50 +309,9 @@ impl State {
     }
 
     /// Names of all arms.
-    pub(crate) fn names(&self) -> &[String] {
-        match &self.context {
-            Some(context) => &context.arms,
-            None => self.agent.names(),
-        }
-    }
-
-    /// Offers the arms in a context.
-    pub(crate) fn enter(&mut self, context: &[f64]) -> Result<(), banister::Error> {
-        let Some(arms) = &self.context else {
-            return Err(banister::Error::NoFeatures);
-        };
-        let features = arms.offered(context);
-        self.offer(&features).map_err(|error| match error {
-            banister::Error::Invalid { value, allowed, .. } => {
-                banister::Error::invalid("context", value, allowed)
-            }
-            other => other,
-        })
-    }
-
-    /// Enters the segment of the next decision or outcome, where the agent tells them apart.
-    pub(crate) fn enter_segment(&mut self, segment: Option<&str>) -> Result<(), banister::Error> {
-        segment.map_or(Ok(()), |segment| self.agent.enter(segment))
-    }
-
-    /// Features of an arm in a context.
-    pub(crate) fn features_in(
-        &self,
-        arm: usize,
-        context: &[f64],
-    ) -> Result<Vec<f64>, banister::Error> {
-        let Some(arms) = &self.context else {
-            return Err(banister::Error::NoFeatures);
-        };
-        arms.check(arm)?;
-        Ok(arms.features().features(arm, context))
-    }
-
-    /// Replaces the actions on offer by new ones.
-    pub(crate) fn offer(&mut self, actions: &[f64]) -> Result<(), banister::Error> {
-        self.agent.offer(actions)?;
-        self.refresh_set();
-        Ok(())
+    pub(crate) fn names(&self) -> Vec<String> {
+        let arms = self.agent.view().arms.iter();
+        arms.map(|arm| arm.name.clone()).collect()
     }
 
     /// Returns the key of a batch, its first decision, if it is too long to be announced one by one.
@@ -291,68 +319,109 @@ impl State {
         (size > LONG).then_some(self.identity.serials.last() + 1)
     }
 
-    /// Decides and draws; `given` is a user-supplied uniform number, `batch` the key by [`State::batch`].
-    pub(crate) fn decide(&mut self, given: Option<f64>, batch: Option<u64>) -> Decision {
-        let mut core = self.agent.decide().clone();
+    /// Decides and draws: among the actions of the last round unless others are offered. `given` is a user-supplied
+    /// uniform number, `batch` the key by [`State::batch`].
+    pub(crate) fn decide(
+        &mut self,
+        offered: Option<Choice<'_>>,
+        segment: Option<&str>,
+        given: Option<f64>,
+        batch: Option<u64>,
+    ) -> Result<Decision, Error> {
+        let round = Round {
+            choice: offered.unwrap_or(self.round.choice()),
+            segment,
+            ..Round::default()
+        };
+        let mut core = self.agent.decide(&round)?.clone();
+        match offered {
+            None | Some(Choice::Arms) => {}
+            Some(Choice::Context(context)) => self.round = LastRound::Context(context.into()),
+            Some(Choice::Offered(features)) => {
+                self.round = LastRound::Offered(features.to_vec());
+                self.refresh_set();
+            }
+        }
         let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
         self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)
     }
 
     /// Draws from a policy just decided.
-    pub(crate) fn draw(&mut self, policy: &Arc<Policy>, given: Option<f64>) -> Decision {
+    pub(crate) fn draw(
+        &mut self,
+        policy: &Arc<Policy>,
+        given: Option<f64>,
+    ) -> Result<Decision, Error> {
         let drawn = match policy.core.policy[..] {
             // A policy on one arm needs no random number.
             [(only, _)] => only,
             _ => policy.draw(given.unwrap_or_else(|| self.sampler.uniform())),
         };
-        self.agent.drawn(drawn);
         let decision = Decision {
-            features: self.agent.features(drawn).map(Box::from),
+            features: self.features(drawn),
+            context: match &self.round {
+                LastRound::Context(context) => Some(Arc::clone(context)),
+                _ => None,
+            },
             policy: Arc::clone(policy),
             set: Arc::clone(&self.set),
             drawn,
             serial: self.identity.serials.next(),
         };
-        if self.is_watched {
-            if policy.batch.is_some() || self.unannounced.len() >= LONG {
-                self.announce();
-            }
-            if policy.batch.is_some() {
-                self.agent.decided(decision.serial, None);
-                return decision;
-            }
-            // In segments those that are dropped count too: which ones are may depend on the segment.
-            if policy.core.segment.is_some() {
-                let safe = decision.safe_probability();
-                self.agent.decided(decision.serial, Some(safe));
-            }
-            match self.unannounced.back_mut() {
-                Some(last) if Arc::ptr_eq(&last.policy, policy) => last.serials.1 = decision.serial,
-                _ => self.unannounced.push_back(Unannounced {
-                    serials: (decision.serial, decision.serial),
-                    safe: decision.safe_probability(),
-                    policy: Arc::clone(policy),
-                }),
-            }
+        if !self.is_watched {
+            return Ok(decision);
         }
-        decision
+        if policy.batch.is_some() || self.unannounced.len() >= LONG {
+            self.announce()?;
+        }
+        let safe = decision.safe_probability();
+        let pending = Pending {
+            decision: decision.serial,
+            action: drawn,
+            segment: decision.segment_name(),
+            safe_probability: policy.batch.is_none().then_some(safe),
+        };
+        // In segments those that are dropped count too: which ones are may depend on the segment.
+        if policy.batch.is_some() || pending.segment.is_some() {
+            self.agent.announce(&pending)?;
+        }
+        if policy.batch.is_some() {
+            return Ok(decision);
+        }
+        match self.unannounced.back_mut() {
+            Some(last) if Arc::ptr_eq(&last.policy, policy) => last.drawn.push(drawn),
+            _ => self.unannounced.push_back(Unannounced {
+                first: decision.serial,
+                drawn: smallvec![drawn],
+                safe,
+                policy: Arc::clone(policy),
+            }),
+        }
+        Ok(decision)
     }
 
-    /// Announces decisions to the monitor, which then waits for their outcomes: not those that were
+    /// Announces decisions to the agent, which then waits for their outcomes: not those that were
     /// dropped, as where somebody only looked at the policy, and in segments gives those up. Outcomes come after
     /// that.
     #[inline]
-    pub(crate) fn announce(&mut self) {
+    pub(crate) fn announce(&mut self) -> Result<(), Error> {
         while let Some(one) = self.unannounced.pop_front() {
             let is_kept = Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled();
-            for serial in one.serials.0..=one.serials.1 {
-                match (is_kept, &one.policy.core.segment) {
-                    (true, None) => self.agent.decided(serial, Some(one.safe)),
-                    (false, Some(_)) => self.agent.gave_up(serial, None),
+            for (decision, &action) in (one.first..).zip(&one.drawn) {
+                let pending = Pending {
+                    decision,
+                    action,
+                    segment: one.policy.segment_name(),
+                    safe_probability: Some(one.safe),
+                };
+                match (is_kept, pending.segment) {
+                    (true, None) => self.agent.announce(&pending)?,
+                    (false, Some(_)) => self.agent.give_up(&pending)?,
                     _ => {}
                 }
             }
         }
+        Ok(())
     }
 
     /// Describes an alarm in words, and numbers its arm as the actions on offer do.
@@ -366,16 +435,11 @@ impl State {
         {
             return text.clone();
         }
-        let name = |arm: usize| match &self.context {
-            // Alarms about an arm are about the safe one here.
-            Some(context) => context.arms.get(context.safe),
-            None => {
-                let names = self.problem.arms.get(arm);
-                names.or_else(|| self.agent.names().get(arm))
-            }
-        };
-        let name = declared.arm.and_then(name).map(String::as_str);
-        let segment = declared.segment.and_then(|s| self.agent.segment_name(s));
+        let view = self.agent.view();
+        let arm = declared.arm.and_then(|arm| view.arms.get(arm));
+        let name = arm.map(|arm| arm.name.as_str());
+        let segment = declared.segment.and_then(|s| view.segment_names.get(s));
+        let segment = segment.map(String::as_str);
         let message = match self.problem.check() {
             Ok(problem) => declared.describe(&problem, name, segment),
             Err(error) => error.to_string(),
@@ -390,7 +454,7 @@ impl State {
 
     /// The alarms that nobody has acknowledged yet.
     pub(crate) fn alarms(&mut self) -> Vec<(Alarm, AlarmText)> {
-        let alarms = self.agent.monitor().map(|m| m.alarms().to_vec());
+        let alarms = self.agent.view().monitor.map(|m| m.alarms().to_vec());
         let mut alarms = alarms.unwrap_or_default();
         let described = alarms
             .iter_mut()
@@ -417,135 +481,111 @@ impl State {
     }
 
     /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
-    pub(crate) fn reset(&mut self) -> Result<(), banister::Error> {
+    pub(crate) fn reset(&mut self) -> Result<(), Error> {
         self.agent = self.config.build(&self.problem)?;
         self.unannounced.clear();
         self.resets += 1;
+        self.reset_after = self.identity.serials.last();
         self.seed_agent();
-        self.refresh_set();
+        self.round = LastRound::Arms;
+        self.refresh_arms();
         self.identity.serials.reset();
-        // The monitor expects no outcomes of earlier decisions.
-        self.agent.decided(self.identity.serials.last(), None);
-        self.agent.acknowledge();
         Ok(())
     }
 
-    /// Takes the outcome of a decision.
-    #[inline]
-    pub(crate) fn observe(
-        &mut self,
-        decision: &Decision,
-        reward: f64,
-        costs: &[f64],
-    ) -> PyResult<()> {
-        let serials = [decision.serial];
-        self.announce();
-        self.claim(&serials, &[decision.set.agent], "action")?;
-        let features = decision.played(&self.set);
-        let taken = if self.is_watched && costs.len() == self.set.guardrails.len() {
-            let arms = [decision.drawn];
-            let safe = [decision.safe_probability()];
-            let segment = decision.segment_name().map(|name| [name]);
-            self.agent.observe_batch(&Outcomes {
-                played: match (&features, &segment) {
-                    (Some(x), _) => Played::Features(x),
-                    (None, Some(segment)) => Played::InSegments(&arms, segment),
-                    (None, None) => Played::Arms(&arms),
-                },
-                rewards: &[reward],
-                costs,
-                origin: self.origin(Some(decision.policy.batch), &serials, &safe),
-            })
-        } else {
-            match &features {
-                Some(x) => self.agent.observe_at(x, reward, costs),
-                None => self.agent.observe(decision.drawn, reward, costs),
-            }
-        };
-        self.settle(&serials, taken, &[reward], costs)
+    /// Clears the alarms.
+    pub(crate) fn acknowledge(&mut self) -> Result<(), Error> {
+        self.agent.answer_alarms(AlarmAnswer::Acknowledge)
     }
 
-    /// Takes the outcomes of many decisions: all, or none.
-    pub(crate) fn observe_many(
+    /// Takes the outcomes of decisions: all, or none. `argument` is the one that they were given by.
+    pub(crate) fn observe(
         &mut self,
-        decided: &Decided,
+        decisions: &[Decision],
+        argument: &str,
         rewards: &[f64],
         costs: &[f64],
     ) -> PyResult<()> {
-        let serials = &decided.serials[..];
-        self.announce();
-        self.claim(serials, &decided.agents, "actions")?;
-        let is_now = (decided.set.as_ref()).is_some_and(|set| Arc::ptr_eq(set, &self.set));
-        let rows = decided.rows.as_deref();
-        let rows = rows.filter(|_| !is_now || decided.in_parts);
-        let segments: Vec<&str> = decided.segments.iter().map(String::as_str).collect();
-        let taken = self.agent.observe_batch(&Outcomes {
-            played: match rows {
-                Some(x) => Played::Features(x),
-                None if !segments.is_empty() => Played::InSegments(&decided.numbers, &segments),
-                None => Played::Arms(&decided.numbers),
+        self.announce().map_err(raise)?;
+        let serials: SmallVec<[u64; 1]> = decisions.iter().map(|one| one.serial).collect();
+        self.claim(decisions, &serials, argument)?;
+        let played = decisions.iter().map(Decision::played);
+        let played: SmallVec<[_; 1]> = played.collect();
+        let origin = self.origin(decisions);
+        let m = costs.len() / decisions.len().max(1);
+        let outcomes = decisions.iter().enumerate().map(|(i, one)| Outcome {
+            action: one.drawn,
+            choice: match (&one.context, &played[i]) {
+                (Some(context), _) => Choice::Context(context),
+                (None, Some(x)) => Choice::Offered(x),
+                (None, None) => Choice::Arms,
             },
-            rewards,
-            costs,
-            origin: self.origin(decided.batch, serials, &decided.safe),
+            segment: one.segment_name(),
+            reward: rewards[i],
+            costs: &costs[i * m..(i + 1) * m],
+            origin: origin(one),
         });
-        self.settle(serials, taken, rewards, costs)
+        let taken = banister::observe_all(&mut *self.agent, outcomes);
+        if taken.is_ok() {
+            self.watched = serials.iter().copied().fold(self.watched, u64::max);
+        } else {
+            self.identity.serials.unmark(&serials);
+        }
+        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))
     }
 
-    /// Origin of outcomes of one batch ([`Policy::batch`]), or of several (`None`). Those of a long batch
-    /// count if they come in the order of decisions, with none omitted.
-    fn origin<'a>(
-        &self,
-        batch: Option<Option<u64>>,
-        serials: &'a [u64],
-        safe: &'a [f64],
-    ) -> Origin<'a> {
-        let in_order = |first: u64| {
-            let starts = serials.first().is_some_and(|&serial| {
-                serial == self.watched + 1 || (serial == first && first > self.watched)
-            });
-            starts && serials.windows(2).all(|pair| pair[1] == pair[0] + 1)
-        };
-        match batch {
-            Some(None) => Origin::Announced(serials),
-            Some(Some(first)) if in_order(first) => Origin::InOrder(serials, safe),
-            _ => Origin::Logged,
+    /// Origin of each of some outcomes. Those of a long batch ([`Policy::batch`]) count if they come in the order of
+    /// decisions, with none omitted.
+    fn origin(&self, decisions: &[Decision]) -> impl Fn(&Decision) -> Origin + Clone + use<> {
+        let first = decisions.first();
+        let is_one_batch = decisions
+            .iter()
+            .all(|one| first.is_some_and(|first| one.policy.batch == first.policy.batch));
+        let starts = first.is_some_and(|one| {
+            one.serial == self.watched + 1
+                || (one.policy.batch == Some(one.serial) && one.serial > self.watched)
+        });
+        let is_in_order =
+            starts && (decisions.windows(2)).all(|pair| pair[1].serial == pair[0].serial + 1);
+        let reset_after = self.reset_after;
+        move |one| match one.policy.batch {
+            _ if !is_one_batch || one.serial <= reset_after => Origin::Logged,
+            None => Origin::Announced(one.serial),
+            Some(_) if is_in_order => Origin::InOrder {
+                decision: one.serial,
+                safe_probability: one.safe_probability(),
+            },
+            Some(_) => Origin::Logged,
         }
     }
 
     /// Marks decisions as observed, if this agent made them and none has an outcome yet.
     #[inline]
-    fn claim(&mut self, serials: &[u64], agents: &[u64], field: &str) -> PyResult<()> {
-        let mut each = std::iter::zip(serials, agents);
-        if let Some((serial, _)) = each.find(|&(&s, &agent)| !self.identity.made(agent, s)) {
+    fn claim(&mut self, decisions: &[Decision], serials: &[u64], argument: &str) -> PyResult<()> {
+        let is_strange = |one: &&Decision| !self.identity.made(one.set.agent, one.serial);
+        if let Some(Decision { serial, .. }) = decisions.iter().find(is_strange) {
             return Err(PyValueError::new_err(format!(
-                "`{field}` has decision {serial} of another agent: give it to the agent that made it \
+                "`{argument}` has decision {serial} of another agent: give it to the agent that made it \
                  (in the process that made it), or give its arm by name or number"
             )));
         }
         (self.identity.serials.mark_observed(serials)).map_err(|serial| {
             PyValueError::new_err(format!(
-                "`{field}` has decision {serial}, whose outcome was taken before (or which is more than \
+                "`{argument}` has decision {serial}, whose outcome was taken before (or which is more than \
                  16 million decisions old): an outcome counts once; if it is another one, give the arm \
                  by name or number"
             ))
         })
     }
+}
 
-    /// Ends what [`State::claim`] began.
-    #[inline]
-    fn settle(
-        &mut self,
-        serials: &[u64],
-        taken: Result<(), banister::Error>,
-        rewards: &[f64],
-        costs: &[f64],
-    ) -> PyResult<()> {
-        if taken.is_ok() {
-            self.watched = serials.iter().copied().fold(self.watched, u64::max);
-        } else {
-            self.identity.serials.unmark(serials);
-        }
-        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))
-    }
+/// Features of the arms in contexts, where all share one parameter.
+pub(crate) fn context_arms(problem: &Problem, config: &AgentConfig) -> Option<ContextArms> {
+    Some(ContextArms {
+        arms: problem.arms.len(),
+        safe: problem.safe,
+        numbers: problem
+            .context
+            .filter(|_| config.model() == Model::Shared)?,
+    })
 }

@@ -1,6 +1,8 @@
 //! Features of logged actions as linear agents see them.
 
-use banister::{Agent, Choice, Error, Outcome};
+use std::borrow::Cow;
+
+use banister::{Agent, Choice, Error, Outcome, Round};
 
 use crate::log::{CheckedLog, Features};
 
@@ -34,7 +36,7 @@ const MAX_NUMBERS: usize = 100_000_000;
 
 impl CheckedLog<'_> {
     /// Refuses contexts whose block vectors would not fit in memory.
-    pub(crate) fn check_blocks(&self) -> Result<(), Error> {
+    fn check_blocks(&self) -> Result<(), Error> {
         let arms = self.declared().arms;
         let Features::Context { dimension, .. } = self.declared().features else {
             return Ok(());
@@ -52,56 +54,101 @@ impl CheckedLog<'_> {
         Err(Error::invalid("arms", arms, allowed))
     }
 
-    /// True if the log has features and an agent takes them; arms are known to it by number otherwise.
-    pub(crate) fn has_features_for(&self, agent: &dyn Agent) -> bool {
-        let Some(features) = self.played(0) else {
-            return false;
+    /// How an agent takes the actions of the log.
+    pub(crate) fn offering(&self, agent: &mut dyn Agent) -> Result<Offering, Error> {
+        if let Some(context) = self.context(0)
+            && agent.estimate(&Round::in_context(context), 0).is_some()
+        {
+            return Ok(Offering::Contexts);
+        }
+        self.check_blocks()?;
+        let LoggedChoice::Offered(features) = self.played(0, Offering::Features) else {
+            return Ok(Offering::Arms);
         };
-        let outcome = Outcome {
-            choice: Choice::Offered(&features),
-            ..Outcome::of_arm(
-                self.declared().actions[0],
-                self.declared().rewards[0],
-                self.costs(0),
-            )
-        };
-        agent.check(&outcome, 0) != Err(Error::NoFeatures)
+        let outcome = Outcome::of_features(&features, self.declared().rewards[0], self.costs(0));
+        Ok(match agent.check(&outcome, 0) {
+            Err(Error::NoFeatures) => Offering::Arms,
+            _ => Offering::Features,
+        })
     }
 
-    /// The features of all arms in a round, if the log has them.
-    pub(crate) fn offered(&self, round: usize) -> Option<std::borrow::Cow<'_, [f64]>> {
-        let arms = self.declared().arms;
+    /// The context of a round, if the log has them.
+    fn context(&self, round: usize) -> Option<&[f64]> {
         match self.declared().features {
-            Features::None | Features::Played { .. } => None,
             Features::Context { dimension, rows } => {
-                let context = &rows[round * dimension..(round + 1) * dimension];
-                Some(disjoint_features(context, arms).into())
+                Some(&rows[round * dimension..(round + 1) * dimension])
             }
-            Features::Offered { dimension, sets } => {
-                let size = arms * dimension;
-                Some(sets[round * size..(round + 1) * size].into())
-            }
+            _ => None,
         }
     }
 
-    /// The features of the action played in a round, if the log has them.
-    pub(crate) fn played(&self, round: usize) -> Option<std::borrow::Cow<'_, [f64]>> {
+    /// All arms in a round.
+    pub(crate) fn offered(&self, round: usize, offering: Offering) -> LoggedChoice<'_> {
+        let arms = self.declared().arms;
+        match (offering, self.declared().features) {
+            (Offering::Contexts, _) => LoggedChoice::of_context(self.context(round)),
+            (Offering::Features, Features::Offered { dimension, sets }) => {
+                let size = arms * dimension;
+                LoggedChoice::Offered(sets[round * size..(round + 1) * size].into())
+            }
+            (Offering::Features, _) => self.context(round).map_or(LoggedChoice::Arms, |context| {
+                LoggedChoice::Offered(disjoint_features(context, arms).into())
+            }),
+            (Offering::Arms, _) => LoggedChoice::Arms,
+        }
+    }
+
+    /// The action played in a round.
+    pub(crate) fn played(&self, round: usize, offering: Offering) -> LoggedChoice<'_> {
         let (arms, action) = (self.declared().arms, self.declared().actions[round]);
-        match self.declared().features {
-            Features::None => None,
-            Features::Context { dimension, rows } => {
+        LoggedChoice::Offered(match (offering, self.declared().features) {
+            (Offering::Contexts, _) => return LoggedChoice::of_context(self.context(round)),
+            (Offering::Arms, _) | (_, Features::None) => return LoggedChoice::Arms,
+            (_, Features::Context { dimension, rows }) => {
                 let context = &rows[round * dimension..(round + 1) * dimension];
                 let mut features = Vec::with_capacity(arms * dimension);
                 block(context, action, arms, &mut features);
-                Some(features.into())
+                features.into()
             }
-            Features::Played { dimension, rows } => {
-                Some(rows[round * dimension..(round + 1) * dimension].into())
+            (_, Features::Played { dimension, rows }) => {
+                rows[round * dimension..(round + 1) * dimension].into()
             }
-            Features::Offered { dimension, sets } => {
+            (_, Features::Offered { dimension, sets }) => {
                 let at = (round * arms + action) * dimension;
-                Some(sets[at..at + dimension].into())
+                sets[at..at + dimension].into()
             }
+        })
+    }
+}
+
+/// How an agent takes the actions of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offering {
+    /// As arms, by number.
+    Arms,
+    /// By features, those of contexts in blocks.
+    Features,
+    /// As arms in contexts.
+    Contexts,
+}
+
+/// The actions of a logged round, or the one that was played, as an agent takes them.
+pub(crate) enum LoggedChoice<'a> {
+    Arms,
+    Offered(Cow<'a, [f64]>),
+    Context(&'a [f64]),
+}
+
+impl<'a> LoggedChoice<'a> {
+    fn of_context(context: Option<&'a [f64]>) -> Self {
+        context.map_or(Self::Arms, Self::Context)
+    }
+
+    pub(crate) fn view(&self) -> Choice<'_> {
+        match self {
+            Self::Arms => Choice::Arms,
+            Self::Offered(features) => Choice::Offered(features),
+            Self::Context(context) => Choice::Context(context),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Replay of a log through an agent, as if it had been deployed.
 
 use banister::interval::Mixture;
-use banister::{Agent, Choice, Decision, Error, Outcome, Round};
+use banister::{Agent, Decision, Error, Outcome, Round};
 use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
+use crate::features::Offering;
 use crate::interval::{around, mean_and_variance};
 use crate::log::{CheckedLog, at_round};
 use crate::options::check_confidence;
@@ -109,8 +110,8 @@ pub struct ReplayCurve {
 /// without their bias: M bounds all ratios). One round in M is accepted. With uniform logging and the
 /// default M = K a round is accepted with probability π(a), as in Li, Chu, Langford and Wang (2011).
 ///
-/// An agent that takes features is offered those of the round first, a context as
-/// [`disjoint_features`](crate::disjoint_features); a K-armed agent ignores them. `stop` is called
+/// An agent that takes features is offered those of the round, a context as
+/// [`disjoint_features`](crate::disjoint_features) unless it was made for contexts; a K-armed agent ignores them. `stop` is called
 /// every few hundred rows with the number of rows read; `true` ends the replay there.
 pub fn replay(
     log: &CheckedLog,
@@ -119,11 +120,10 @@ pub fn replay(
     stop: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Replay, Error> {
     check_confidence(options.confidence)?;
-    log.check_blocks()?;
     let pscores = log.pscores("replay")?;
     let max_weight = max_weight(pscores, options)?;
     let mut rng = stream(options.seed, Purpose::Replay);
-    let by_features = log.has_features_for(agent);
+    let offering = log.offering(agent)?;
     let mut stopped = false;
     let (mut cut, mut fallbacks, mut outside) = (0, 0, 0.0);
     let mut accepted: Vec<usize> = Vec::new();
@@ -133,7 +133,7 @@ pub fn replay(
             stopped = true;
             break;
         }
-        let decision = decide(agent, log, t, by_features)?;
+        let decision = decide(agent, log, t, offering)?;
         if decision.scale != 1.0 {
             let value = "one that plays parts of actions";
             let allowed = "the log has whole actions: give the agent `play = \"mixed\"`";
@@ -152,9 +152,8 @@ pub fn replay(
         // One number a row, whatever the agent does: replays of two agents share their luck.
         if unit(&mut rng) < ratio {
             let reward = log.declared().rewards[t];
-            let played = log.played(t).filter(|_| by_features);
             let taken = agent.observe(&Outcome {
-                choice: played.as_deref().map_or(Choice::Arms, Choice::Offered),
+                choice: log.played(t, offering).view(),
                 segment: log.declared().segments.get(t).copied(),
                 ..Outcome::of_arm(action, reward, log.costs(t))
             });
@@ -174,7 +173,7 @@ pub fn replay(
         costs: means.collect(),
         curve: curve(log, &accepted),
         fallbacks,
-        policy: decide(agent, log, (rows as usize).saturating_sub(1), by_features)?
+        policy: decide(agent, log, (rows as usize).saturating_sub(1), offering)?
             .policy
             .clone(),
         stopped,
@@ -186,11 +185,11 @@ fn decide<'a>(
     agent: &'a mut dyn Agent,
     log: &CheckedLog,
     t: usize,
-    by_features: bool,
+    offering: Offering,
 ) -> Result<&'a Decision, Error> {
-    let offered = log.offered(t).filter(|_| by_features);
+    let offered = log.offered(t, offering);
     let round = Round {
-        choice: offered.as_deref().map_or(Choice::Arms, Choice::Offered),
+        choice: offered.view(),
         segment: log.declared().segments.get(t).copied(),
         ..Round::default()
     };

@@ -1,14 +1,14 @@
 //! Warm start: an agent learns from logged outcomes before its first round.
 
-use banister::{Agent, Choice, Error, Origin, Outcome};
+use banister::{Agent, Error, Origin, Outcome};
 
 use crate::log::{CheckedLog, at_round};
 
 /// Feeds every logged outcome to an agent and returns their number.
 ///
 /// A K-armed agent takes outcomes by arm, and in their segments where the log has them. A linear agent takes them by the features of the action
-/// played (a context becomes a block vector, see [`disjoint_features`](crate::disjoint_features)), or
-/// by arm if the log has no features and the agent's actions are fixed.
+/// played (a context becomes a block vector, see [`disjoint_features`](crate::disjoint_features), unless the agent was made
+/// for contexts), or by arm if the log has no features and the agent's actions are fixed.
 ///
 /// **Why the guarantee survives.** The agents' intervals bound, for every arm at once, how far a sum
 /// of outcomes strays from its expectation when each outcome, given the past and the action chosen,
@@ -23,13 +23,11 @@ use crate::log::{CheckedLog, at_round};
 /// refuse a row all the same (an arm it does not have, a horizon used up), rows before it have been
 /// taken: start again from a fresh agent.
 pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error> {
-    log.check_blocks()?;
     let declared = log.declared();
-    let by_features = log.has_features_for(agent);
+    let offering = log.offering(agent)?;
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {
-        let features = log.played(t).filter(|_| by_features);
         let taken = agent.observe(&Outcome {
-            choice: features.as_deref().map_or(Choice::Arms, Choice::Offered),
+            choice: log.played(t, offering).view(),
             segment: declared.segments.get(t).copied(),
             origin: Origin::Logged,
             ..Outcome::of_arm(action, reward, log.costs(t))

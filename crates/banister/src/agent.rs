@@ -45,9 +45,12 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Arms, counts and monitor.
+    /// Arms, counts and monitor. By default nothing is known, and every decision may be another one.
     fn view(&self) -> AgentView<'_> {
-        AgentView::default()
+        AgentView {
+            is_stale: true,
+            ..AgentView::default()
+        }
     }
 
     /// Estimates of an arm, or of an action of the round; `None` if there is no such action, or from an agent that
@@ -71,13 +74,8 @@ pub trait Agent: Send {
 
     /// Acknowledges the alarms, or changes the reaction to them.
     fn answer_alarms(&mut self, answer: AlarmAnswer) -> Result<(), Error> {
-        match answer {
-            AlarmAnswer::Acknowledge => Ok(()),
-            AlarmAnswer::OnBreach(_) => {
-                let allowed = "nothing watches this agent, so that there are no alarms";
-                Err(Error::invalid("on_breach", "given", allowed))
-            }
-        }
+        let _ = answer;
+        Ok(())
     }
 
     /// Offers one more arm, with its features where arms have any and its ranges where they are by arm, or one again

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,18 +161,11 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
     >>> banister.warm_start(agent, log)
     2
     """
-    own = aligned(log, agent, by_context=True)
-    if agent.context is None:
-        return _native.warm_start_agent(agent, own)
-    agent._learn([own.arms[arm] for arm in own.indices], own.rewards, own.costs, own.context)
-    return len(own)
+    return _native.warm_start_agent(agent, aligned(log, agent))
 
 
-def aligned(log: LogLike, agent: _native.Agent, by_context: bool = False) -> Log:
-    """Returns the log with arms and costs numbered as an agent numbers them.
-
-    Contexts become the features of the arms, for an agent that has them, unless `by_context`.
-    """
+def aligned(log: LogLike, agent: _native.Agent) -> Log:
+    """Returns the log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
         raise TypeError(f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)")
     log = as_log(log, agent.guardrails, agent.arms)
@@ -202,8 +195,5 @@ def aligned(log: LogLike, agent: _native.Agent, by_context: bool = False) -> Log
             raise ValueError(f"`log` has the arm {strange[0]!r}: the arms of `agent` are {known}")
         order = np.array([places[arm] for arm in log.arms], dtype=np.uintp)
     indices = log.indices if arms == log.arms else order[log.indices]
-    context = log.context if by_context and agent.context is not None else None
-    offered = None
-    if agent.context is not None and not by_context:
-        offered = agent._in_contexts(cast("NDArray[np.float64]", log.context))
-    return replace(log, arms=arms, indices=indices, context=context, offered=offered)
+    context = None if agent.context is None else log.context
+    return replace(log, arms=arms, indices=indices, context=context, offered=None)

@@ -1,8 +1,6 @@
 //! Many decisions, and many outcomes, in one call.
 
-use std::sync::Arc;
-
-use banister::{Origin, Outcomes, Played as CorePlayed};
+use banister::{Choice, Error, Origin, Outcome};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,11 +8,11 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use super::Agent;
 use crate::build::named;
-use crate::decision::{ActionSet, Decision, Naming, pickled, scaled};
+use crate::decision::{Decision, Naming, pickled};
 use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
-use crate::state::{Decided, State};
+use crate::state::State;
 
 /// An argument that may be missing.
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -149,10 +147,6 @@ pub(super) fn decide(
     rng: Given<'_, '_>,
     is_kept: bool,
 ) -> PyResult<DecisionBatch> {
-    // Outcomes of decisions that nobody keeps come by name: nothing waits for them.
-    let batch = move |state: &State, size: usize| {
-        if is_kept { state.batch(size) } else { Some(0) }
-    };
     let Rounds {
         size,
         actions,
@@ -166,33 +160,19 @@ pub(super) fn decide(
             ));
         }
         let given = uniforms(rng, segments.len())?;
-        let decisions = agent.with(py, true, |state| {
-            let batch = batch(state, segments.len());
-            let each = segments.iter().enumerate().map(|(i, segment)| {
-                state.enter_segment(Some(segment))?;
-                Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
-            });
-            each.collect::<Result<Vec<Decision>, banister::Error>>()
-        })?;
-        let decisions = decisions.map_err(raise)?;
-        return Ok(DecisionBatch { decisions });
+        let each = segments
+            .iter()
+            .map(|segment| (None, Some(segment.as_str())));
+        return decide_each(agent, py, each, given.as_deref(), is_kept);
     }
     if let Some(contexts) = agent.contexts(contexts, "contexts", None)? {
         agent.no_actions(actions.or(size))?;
         let given = uniforms(rng, contexts.shape()[0])?;
         let rows = contexts.slice()?.chunks_exact(contexts.shape()[1]);
-        let decisions = agent.with(py, true, |state| {
-            let batch = batch(state, rows.len());
-            let each = rows.enumerate().map(|(i, context)| {
-                state.enter(context)?;
-                Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
-            });
-            each.collect::<Result<Vec<Decision>, banister::Error>>()
-        })?;
-        let decisions = decisions.map_err(raise)?;
-        return Ok(DecisionBatch { decisions });
+        let each = rows.map(|context| (Some(Choice::Context(context)), None));
+        return decide_each(agent, py, each, given.as_deref(), is_kept);
     }
-    let decisions = match (size, actions) {
+    match (size, actions) {
         (Some(size), None) => {
             let size = count(size, "size")?;
             if size > MOST {
@@ -200,10 +180,12 @@ pub(super) fn decide(
                 return Err(invalid("size", size, allowed));
             }
             let given = uniforms(rng, size as usize)?;
-            agent.with(py, true, |state| {
-                let batch = batch(state, size as usize);
+            let decisions = agent.with(py, true, |state| {
+                let batch = batch_of(state, size as usize, is_kept);
                 draw_many(state, size as usize, given.as_deref(), batch)
-            })?
+            })?;
+            let decisions = decisions.map_err(raise)?;
+            Ok(DecisionBatch { decisions })
         }
         (None, Some(actions)) => {
             let actions = Numbers::new(actions, "actions")?;
@@ -213,25 +195,38 @@ pub(super) fn decide(
             let (rounds, each) = (actions.shape()[0], actions.shape()[1] * actions.shape()[2]);
             let given = uniforms(rng, rounds)?;
             let features = actions.slice()?;
-            agent
-                .with(py, true, |state| {
-                    let batch = batch(state, rounds);
-                    (0..rounds)
-                        .map(|i| {
-                            state.offer(&features[i * each..(i + 1) * each])?;
-                            Ok(state.decide(given.as_ref().map(|u| u[i]), batch))
-                        })
-                        .collect::<Result<Vec<Decision>, banister::Error>>()
-                })?
-                .map_err(raise)?
+            let each = (0..rounds).map(|i| &features[i * each..(i + 1) * each]);
+            let each = each.map(|features| (Some(Choice::Offered(features)), None));
+            decide_each(agent, py, each, given.as_deref(), is_kept)
         }
-        _ => {
-            return Err(PyTypeError::new_err(
-                "give either `size`, for many draws from one policy, or `actions` of shape (rounds, \
-                 actions, features)",
-            ));
-        }
-    };
+        _ => Err(PyTypeError::new_err(
+            "give either `size`, for many draws from one policy, or `actions` of shape (rounds, \
+             actions, features)",
+        )),
+    }
+}
+
+/// Key of the batch ([`State::batch`]). Outcomes of decisions that nobody keeps come by name: nothing waits for them.
+fn batch_of(state: &State, size: usize, is_kept: bool) -> Option<u64> {
+    if is_kept { state.batch(size) } else { Some(0) }
+}
+
+/// One decision for each round, by what is offered and its segment.
+fn decide_each<'a>(
+    agent: &Agent,
+    py: Python<'_>,
+    rounds: impl ExactSizeIterator<Item = (Option<Choice<'a>>, Option<&'a str>)> + Send,
+    given: Option<&[f64]>,
+    is_kept: bool,
+) -> PyResult<DecisionBatch> {
+    let decisions = agent.with(py, true, |state| {
+        let batch = batch_of(state, rounds.len(), is_kept);
+        let each = rounds.enumerate().map(|(i, (offered, segment))| {
+            state.decide(offered, segment, given.map(|u| u[i]), batch)
+        });
+        each.collect::<Result<Vec<Decision>, Error>>()
+    })?;
+    let decisions = decisions.map_err(raise)?;
     Ok(DecisionBatch { decisions })
 }
 
@@ -241,17 +236,17 @@ fn draw_many(
     size: usize,
     given: Option<&[f64]>,
     batch: Option<u64>,
-) -> Vec<Decision> {
+) -> Result<Vec<Decision>, Error> {
     let mut drawn: Vec<Decision> = Vec::with_capacity(size);
     for i in 0..size {
         let uniform = given.map(|u| u[i]);
         let next = match drawn.first() {
-            None => state.decide(uniform, batch),
+            None => state.decide(None, None, uniform, batch),
             Some(first) => state.draw(&first.policy, uniform),
         };
-        drawn.push(next);
+        drawn.push(next?);
     }
-    drawn
+    Ok(drawn)
 }
 
 fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<f64>>> {
@@ -263,7 +258,7 @@ fn uniforms(rng: Option<&Bound<'_, PyAny>>, size: usize) -> PyResult<Option<Vec<
 enum Subjects {
     Numbers(Vec<usize>),
     Names(Vec<String>),
-    Decisions(Decided),
+    Decisions(Vec<Decision>),
 }
 
 /// [`Agent::observe_batch`].
@@ -272,7 +267,7 @@ pub(super) fn observe(
     py: Python<'_>,
     played: Played<'_, '_>,
     (rewards, costs): (Given<'_, '_>, Given<'_, '_>),
-    origin: Origin<'static>,
+    origin: Origin,
 ) -> PyResult<()> {
     let Played {
         actions,
@@ -325,9 +320,6 @@ pub(super) fn observe(
         }
         _ => agent.segments(segments, Some(n))?,
     };
-    let segments = segments.as_ref();
-    let segments: Option<Vec<&str>> =
-        segments.map(|names| names.iter().map(String::as_str).collect());
     let m = agent.guardrails().len();
     let costs = costs.map(|costs| Numbers::new(&by_column(costs, &agent.guardrails())?, "costs"));
     let costs = costs.transpose()?;
@@ -349,33 +341,37 @@ pub(super) fn observe(
     let rewards = rewards.slice()?;
     let given = features.as_ref().map(Numbers::slice).transpose()?;
     agent.with(py, true, |state| {
-        let numbers = match subjects {
-            Subjects::Numbers(list) => list,
+        let mut by_number = None;
+        let arms: Vec<usize> = match subjects {
+            Subjects::Numbers(list) => {
+                by_number = state.numbered(&list).map_err(raise)?;
+                list
+            }
             Subjects::Names(names) => {
                 let numbers = names.iter().map(|name| state.find(name));
                 numbers.collect::<Result<_, _>>().map_err(raise)?
             }
-            Subjects::Decisions(decided) => return state.observe_many(&decided, rewards, flat),
+            Subjects::Decisions(all) => return state.observe(&all, "actions", rewards, flat),
         };
-        let in_contexts = contexts.map(|rows| {
-            let rows = rows.chunks_exact(rows.len() / n.max(1));
-            let each = std::iter::zip(&numbers, rows);
-            let each = each.map(|(&arm, context)| state.features_in(arm, context));
-            Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
-        });
-        let in_contexts = in_contexts.transpose().map_err(raise)?;
-        let outcomes = Outcomes {
-            played: match (given.or(in_contexts.as_deref()), &segments) {
-                (Some(x), _) => CorePlayed::Features(x),
-                (None, Some(segments)) => CorePlayed::InSegments(&numbers, segments),
-                (None, None) => CorePlayed::Arms(&numbers),
+        let row = |i: usize, numbers: &'_ [f64]| {
+            let width = numbers.len() / n;
+            i * width..(i + 1) * width
+        };
+        let features = given.or(by_number.as_deref());
+        let outcomes = rewards.iter().enumerate().map(|(i, &reward)| Outcome {
+            action: arms.get(i).copied().unwrap_or(0),
+            choice: match (contexts, features) {
+                (Some(contexts), _) => Choice::Context(&contexts[row(i, contexts)]),
+                (None, Some(features)) => Choice::Offered(&features[row(i, features)]),
+                (None, None) => Choice::Arms,
             },
-            rewards,
-            costs: flat,
+            segment: segments.as_ref().map(|names| names[i].as_str()),
+            reward,
+            costs: &flat[row(i, flat)],
             origin,
-        };
-        state.announce();
-        let taken = state.agent.observe_batch(&outcomes);
+        });
+        let taken = state.announce();
+        let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));
         taken.map_err(|error| refused(error, &state.set.guardrails, rewards, flat))
     })?
 }
@@ -384,7 +380,7 @@ pub(super) fn observe(
 fn subjects(agent: &Agent, actions: &Bound<'_, PyAny>, n: usize) -> PyResult<Subjects> {
     let (subjects, length) = if let Ok(batch) = actions.cast_exact::<DecisionBatch>() {
         let decisions = &batch.get().decisions;
-        (decided(decisions.iter()), decisions.len())
+        (Subjects::Decisions(decisions.clone()), decisions.len())
     } else if let Ok(array) = actions.cast::<PyArray1<i64>>()
         && agent.naming != Naming::Integers
     {
@@ -422,7 +418,8 @@ fn listed(agent: &Agent, list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
         let decisions: Result<Vec<&Bound<'_, Decision>>, _> =
             list.iter().map(|one| one.cast_exact()).collect();
         if let Ok(decisions) = decisions {
-            return Ok(decided(decisions.into_iter().map(|one| one.get())));
+            let decisions = decisions.into_iter().map(|one| one.get().clone());
+            return Ok(Subjects::Decisions(decisions.collect()));
         }
         if list.iter().all(|one| one.cast::<PyString>().is_ok()) {
             let names = list.iter().map(|name| name.extract::<String>());
@@ -436,33 +433,4 @@ fn listed(agent: &Agent, list: &[Bound<'_, PyAny>]) -> PyResult<Subjects> {
     }
     let numbers = each.map(|(i, one)| Ok(count(one, &format!("actions[{i}]"))? as usize));
     Ok(Subjects::Numbers(numbers.collect::<PyResult<_>>()?))
-}
-
-fn decided<'a>(each: impl Iterator<Item = &'a Decision>) -> Subjects {
-    let mut decided = Decided {
-        rows: Some(Vec::new()),
-        ..Decided::default()
-    };
-    for one in each {
-        if decided.numbers.is_empty() {
-            decided.set = Some(Arc::clone(&one.set));
-            decided.batch = Some(one.policy.batch);
-        }
-        let same = |set: &Arc<ActionSet>| Arc::ptr_eq(set, &one.set);
-        decided.set = decided.set.filter(same);
-        decided.batch = decided.batch.filter(|&batch| batch == one.policy.batch);
-        decided.numbers.push(one.drawn);
-        decided.serials.push(one.serial);
-        decided.agents.push(one.set.agent);
-        decided.safe.push(one.safe_probability());
-        decided
-            .segments
-            .extend(one.segment_name().map(str::to_owned));
-        decided.in_parts |= one.policy.scale != 1.0;
-        match (&mut decided.rows, &one.features) {
-            (Some(rows), Some(x)) => rows.extend_from_slice(&scaled(x, one.policy.scale)),
-            (rows, _) => *rows = None,
-        }
-    }
-    Subjects::Decisions(decided)
 }

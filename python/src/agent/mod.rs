@@ -6,22 +6,22 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
-use banister::{ArmEstimate, ArmRanges, Origin, SegmentView};
+use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Round, SegmentView};
 use banister_rivals::AgentConfig;
-use numpy::{PyArray1, PyArray2, PyArray3, PyArrayMethods};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use serde_json::Value;
 
 use crate::build;
-use crate::decision::{ActionSet, Decision, Labels, Naming, alarm_object, by_name, hex};
+use crate::decision::{ActionSet, Decision, Naming, alarm_object, by_name, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
-use crate::state::State;
+use crate::state::{State, context_arms};
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
 const LONG: usize = 1 << 13;
@@ -61,17 +61,20 @@ impl Agent {
     fn from_state(state: State) -> Self {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
-        let features = state.problem.features.first().map_or(1, Vec::len);
         let segments = build::takes_segments(&state.config).then(|| state.segment_fields.clone());
-        let dimension = if state.problem.features.is_empty() {
-            state.problem.arms.len()
-        } else {
-            features
+        let problem = &state.problem;
+        let dimension = match (problem.context, problem.features.first()) {
+            (Some(numbers), _) => {
+                context_arms(problem, &state.config).map_or(numbers, |arms| arms.dimension())
+            }
+            (None, Some(x)) => x.len(),
+            (None, None) => problem.arms.len(),
         };
+        let dimension = state.config.takes_features().then_some(dimension);
         Self {
-            dimension: state.config.takes_features().then_some(dimension),
-            context: state.context.as_ref().map(|context| context.numbers),
-            fields: (state.context.as_ref()).and_then(|context| context.fields.clone()),
+            dimension,
+            context: problem.context,
+            fields: state.fields.clone(),
             norm: match &state.config {
                 AgentConfig::Oplb(own) if own.long_features == LongFeatures::Error => {
                     own.norm.unwrap_or(f64::INFINITY)
@@ -81,7 +84,7 @@ impl Agent {
             naming: state.naming,
             is_slow: exact
                 || segments.is_some()
-                || state.problem.arms.len().saturating_mul(features) > LONG,
+                || problem.arms.len().saturating_mul(dimension.unwrap_or(1)) > LONG,
             segments,
             guardrails: Arc::clone(&state.set.guardrails),
             state: Mutex::new(state),
@@ -273,30 +276,27 @@ impl Agent {
     ) -> PyResult<Decision> {
         let given = rng.map(uniform).transpose()?;
         let segment = self.segment(segment)?;
-        if let Some(context) = self.contexts(context, "context", None)? {
+        let context = self.contexts(context, "context", None)?;
+        let actions = actions.filter(|actions| !actions.is_none());
+        let actions = if context.is_some() {
             self.no_actions(actions)?;
-            let context = context.slice()?;
-            let decided = self.with(py, self.is_slow, |state| {
-                state.enter(context)?;
-                Ok(state.decide(given, None))
-            })?;
-            return decided.map_err(raise);
-        }
-        let Some(actions) = actions else {
-            let decided = self.with(py, self.is_slow, |state| {
-                state.enter_segment(segment.as_deref())?;
-                Ok(state.decide(given, None))
-            })?;
-            return decided.map_err(raise);
+            None
+        } else {
+            let actions = actions.map(|actions| Numbers::new(actions, "actions"));
+            actions.transpose()?
         };
-        let actions = Numbers::new(actions, "actions")?;
-        let meaning = "one row per action, one column per feature";
-        actions.expect(&[None, self.dimension], meaning)?;
-        let features = actions.slice()?;
-        let slow = self.is_slow || features.len() > LONG;
-        self.with(py, slow, |state| {
-            state.offer(features)?;
-            Ok(state.decide(given, None))
+        if let Some(actions) = &actions {
+            let meaning = "one row per action, one column per feature";
+            actions.expect(&[None, self.dimension], meaning)?;
+        }
+        let offered = match (&context, &actions) {
+            (Some(context), _) => Some(Choice::Context(context.slice()?)),
+            (None, Some(actions)) => Some(Choice::Offered(actions.slice()?)),
+            (None, None) => None,
+        };
+        let many = matches!(offered, Some(Choice::Offered(features)) if features.len() > LONG);
+        self.with(py, self.is_slow || many, |state| {
+            state.decide(offered, segment.as_deref(), given, None)
         })?
         .map_err(raise)
     }
@@ -347,22 +347,26 @@ impl Agent {
         };
         let context = context.as_ref().map(Numbers::slice).transpose()?;
         self.with(py, false, |state| {
-            let index = match &of {
-                Of::Earlier(decision) => return state.observe(decision.get(), reward, &costs),
-                Of::Action(index) => Ok(*index),
-                Of::Named(name) => state.find(name),
+            let (action, features) = match &of {
+                Of::Earlier(decision) => {
+                    let decision = std::slice::from_ref(decision.get());
+                    return state.observe(decision, "action", &[reward], &costs);
+                }
+                Of::Action(action) => (*action, state.numbered(&[*action]).map_err(raise)?),
+                Of::Named(name) => (state.find(name).map_err(raise)?, None),
             };
-            state.announce();
-            let taken = index.and_then(|index| match context {
-                None => {
-                    state.enter_segment(segment.as_deref())?;
-                    state.agent.observe(index, reward, &costs)
-                }
-                Some(context) => {
-                    let x = state.features_in(index, context)?;
-                    state.agent.observe_at(&x, reward, &costs)
-                }
-            });
+            let outcome = Outcome {
+                choice: match (context, &features) {
+                    (Some(context), _) => Choice::Context(context),
+                    (None, Some(features)) => Choice::Offered(features),
+                    (None, None) => Choice::Arms,
+                },
+                segment: segment.as_deref(),
+                ..Outcome::of_arm(action, reward, &costs)
+            };
+            let taken = state
+                .announce()
+                .and_then(|()| state.agent.observe(&outcome));
             taken.map_err(|error| refused(error, &self.guardrails, &[reward], &costs))
         })?
     }
@@ -472,29 +476,6 @@ impl Agent {
         batch::observe(self, py, of, signals, Origin::Logged)
     }
 
-    /// Features of all arms in contexts: (rounds, arms, features).
-    fn _in_contexts<'py>(
-        &self,
-        py: Python<'py>,
-        contexts: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let Some(rows) = self.contexts(Some(contexts), "contexts", None)? else {
-            return Err(unexpected("this agent has no contexts"));
-        };
-        let (n, d) = (rows.shape()[0], rows.shape()[1]);
-        let rows = rows.slice()?;
-        let (features, arms, length) = self.with(py, true, |state| {
-            let arms = state.names().len();
-            let each = rows.chunks_exact(d);
-            let each = each.flat_map(|row| (0..arms).map(move |arm| (arm, row)));
-            let features = each.map(|(arm, row)| state.features_in(arm, row));
-            let features = features.collect::<Result<Vec<_>, _>>().map_err(raise)?;
-            let length = features.first().map_or(0, Vec::len);
-            Ok::<_, PyErr>((features.concat(), arms, length))
-        })??;
-        PyArray1::from_vec(py, features).reshape([n, arms, length])
-    }
-
     /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
     ///
     /// >>> import banister
@@ -512,7 +493,7 @@ impl Agent {
     /// Clears the alarms, once a person has seen them: their tests start anew, and the safe action is not
     /// forced any more.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, false, |state| state.agent.acknowledge())
+        self.with(py, false, State::acknowledge)?.map_err(raise)
     }
 
     /// The assumptions that certificates rest on: pairs of a text, and True if a monitor watches it.
@@ -542,7 +523,7 @@ impl Agent {
             return Err(invalid("guardrail", shown(guardrail), &known));
         };
         let trace = self.with(py, false, |state| {
-            let monitor = state.agent.monitor();
+            let monitor = state.agent.view().monitor;
             monitor.map_or(Vec::new(), |m| m.evidence(place).to_vec())
         })?;
         let rows = trace.iter().flat_map(|&(n, e)| [n as f64, e]);
@@ -567,26 +548,6 @@ impl Agent {
         ranges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let name = build::named(name, self.naming, "name")?;
-        let again = self.with(py, true, |state| {
-            let context = state
-                .context
-                .as_mut()
-                .filter(|context| context.model.is_shared())?;
-            let number = context.offer_again(&name);
-            if number.is_some() {
-                state.name_arms();
-            }
-            Some(number.ok_or(()))
-        })?;
-        if let Some(Ok(number)) = again {
-            return Ok(number);
-        }
-        if again.is_some() {
-            return Err(PyValueError::new_err(
-                "with `context` the arms are fixed: their number is the dimension; with model=\"per_arm\" they may \
-                 come and go",
-            ));
-        }
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
             Some(ranges) => declared(to_json(ranges, "ranges")?, "ranges")?,
@@ -599,13 +560,7 @@ impl Agent {
         let features = features.transpose()?;
         self.with(py, true, |state| {
             let number = state.agent.add_arm(&name, features.as_deref(), &ranges)?;
-            if let Some(context) = &mut state.context {
-                if context.offer_again(&name).is_none() {
-                    context.arms.push(name);
-                }
-                state.name_arms();
-            }
-            state.refresh_set();
+            state.refresh_arms();
             Ok(number)
         })?
         .map_err(raise)
@@ -616,22 +571,10 @@ impl Agent {
         let allowed = "must be the name of an arm or its number";
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
-            let number = arm.or_else(|name| build::place(state.names(), &name, "arm"))?;
-            let Some(context) = &mut state.context else {
-                state.agent.retire_arm(number).map_err(raise)?;
-                state.refresh_set();
-                return Ok(());
-            };
-            context.retire(number).map_err(raise)?;
-            if !context.model.is_shared() {
-                state.agent.retire_arm(number).map_err(raise)?;
-                state.name_arms();
-                state.refresh_set();
-                return Ok(());
-            }
-            state.name_arms();
-            // Until the next context there is the safe arm alone.
-            state.offer(&[]).map_err(raise)
+            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
+            state.agent.retire_arm(number).map_err(raise)?;
+            state.refresh_arms();
+            Ok(())
         })?
     }
 
@@ -652,9 +595,14 @@ impl Agent {
     ) -> PyResult<Bound<'py, PyDict>> {
         let segment = self.segment(segment)?;
         let (beliefs, set) = self.with(py, true, |state| {
-            let entered = state.enter_segment(segment.as_deref()).map_err(raise);
-            entered.map(|()| (state.agent.estimates(), Arc::clone(&state.set)))
-        })??;
+            let round = Round {
+                choice: state.round.choice(),
+                segment: segment.as_deref(),
+                ..Round::default()
+            };
+            let beliefs = banister::estimates(&mut *state.agent, &round);
+            (beliefs, Arc::clone(&state.set))
+        })?;
         columns(py, &beliefs, &set)
     }
 
@@ -666,10 +614,11 @@ impl Agent {
     ) -> PyResult<Bound<'py, PyDict>> {
         let segment = self.segment(Some(segment))?.unwrap_or_default();
         let (policy, set) = self.with(py, true, |state| {
-            let policy = state.agent.policy_in(&segment).map(<[_]>::to_vec);
-            (policy.unwrap_or_default(), Arc::clone(&state.set))
+            let decision = state.agent.decide(&Round::in_segment(&segment));
+            let policy = decision.map(|decision| decision.policy.clone());
+            (policy, Arc::clone(&state.set))
         })?;
-        probabilities(py, &policy, &set)
+        probabilities(py, &policy.map_err(raise)?, &set)
     }
 
     /// Names of many segments.
@@ -680,7 +629,8 @@ impl Agent {
     /// Segments told apart and the pool, each as a dictionary.
     fn _segments<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (views, set) = self.with(py, true, |state| {
-            (state.agent.segments(), Arc::clone(&state.set))
+            let count = state.agent.view().segment_policies;
+            (state.agent.segments(0..count), Arc::clone(&state.set))
         })?;
         views.iter().map(|view| view_of(py, view, &set)).collect()
     }
@@ -694,11 +644,8 @@ impl Agent {
     /// All arms: their names, or their numbers where they have no names.
     #[getter]
     fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (labels, count) = self.with(py, false, |state| match &state.context {
-            Some(context) => (Labels::new(&context.arms, state.naming), context.arms.len()),
-            None => (state.set.labels.clone(), state.set.actions),
-        })?;
-        (0..count).map(|a| labels.of(py, a)).collect()
+        let set = self.with(py, false, |state| Arc::clone(&state.set))?;
+        (0..set.actions).map(|a| set.labels.of(py, a)).collect()
     }
 
     /// Length of the context that a decision brings; None for agents without.
@@ -732,7 +679,7 @@ impl Agent {
     /// Number of outcomes taken.
     #[getter]
     fn outcomes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, false, |state| state.agent.outcomes())
+        self.with(py, false, |state| state.agent.view().outcomes)
     }
 
     /// The problem as declared: arms, safe arm, features or context, reward, guardrails, segments.
@@ -740,15 +687,8 @@ impl Agent {
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let problem = self.with(py, false, |state| {
             let mut problem = serde_json::to_value(&state.problem)?;
-            if let (Some(context), Value::Object(map)) = (&state.context, &mut problem) {
-                map.remove("features");
-                map.insert("arms".into(), context.arms.clone().into());
-                map.insert("safe".into(), context.safe.into());
-                let brought = match &context.fields {
-                    Some(fields) => serde_json::to_value(fields)?,
-                    None => context.numbers.into(),
-                };
-                map.insert("context".into(), brought);
+            if let (Some(fields), Value::Object(map)) = (&state.fields, &mut problem) {
+                map.insert("context".into(), serde_json::to_value(fields)?);
             }
             if let (false, Value::Object(map)) = (state.segment_fields.is_empty(), &mut problem) {
                 map.insert("segment_fields".into(), state.segment_fields.clone().into());
@@ -773,7 +713,7 @@ impl Agent {
     /// Returns the whole state as JSON, random stream included.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, true, |state| {
-            state.announce();
+            state.announce().map_err(raise)?;
             build::save(state)
         })?
     }

@@ -79,6 +79,8 @@ pub(crate) struct ActionSet {
     pub actions: usize,
     /// Number of the safe action.
     pub safe: usize,
+    /// True if the actions were offered by features: outcomes are known by them.
+    pub by_features: bool,
     /// Identity of the agent.
     pub agent: u64,
 }
@@ -119,6 +121,11 @@ impl Policy {
 
     pub(crate) fn set_pickled(&self) {
         self.is_pickled.store(true, Ordering::Relaxed);
+    }
+
+    /// Name of its segment, where the agent tells them apart.
+    pub(crate) fn segment_name(&self) -> Option<&str> {
+        Some(&self.core.segment.as_ref()?.name)
     }
 
     /// The alarm as a Python object.
@@ -355,24 +362,28 @@ pub(crate) struct Decision {
     pub drawn: usize,
     /// Number among the agent's decisions, from 1.
     pub serial: u64,
-    /// Features of the action, where it has any: what a late outcome is known by.
+    /// Features of the action, where it has any.
     pub features: Option<Box<[f64]>>,
+    /// Context of its round, where it had one.
+    pub context: Option<Arc<[f64]>>,
 }
 
 impl Decision {
-    /// The features of what was played, where an outcome must be taken by them: it is of actions that
-    /// are no longer on offer, or of a part of an action.
-    pub(crate) fn played(&self, now: &Arc<ActionSet>) -> Option<Cow<'_, [f64]>> {
-        let x = self.features.as_deref()?;
-        match self.policy.scale {
-            1.0 if Arc::ptr_eq(&self.set, now) => None,
-            scale => Some(scaled(x, scale)),
-        }
+    /// The features of what was played, where its outcome is known by them: actions were offered by features, or a part
+    /// of one was played.
+    pub(crate) fn played(&self) -> Option<Cow<'_, [f64]>> {
+        let scale = self.policy.scale;
+        let by_features = self.set.by_features || scale != 1.0;
+        let x = self.features.as_deref().filter(|_| by_features)?;
+        Some(match scale {
+            1.0 => x.into(),
+            scale => x.iter().map(|x| scale * x).collect(),
+        })
     }
 
     /// Name of its segment, where the agent tells them apart.
     pub(crate) fn segment_name(&self) -> Option<&str> {
-        Some(&self.policy.segment.as_ref()?.name)
+        self.policy.segment_name()
     }
 
     /// Probability that the policy gave the safe action.
@@ -384,14 +395,6 @@ impl Decision {
 /// An identity as people see it.
 pub(crate) fn hex(id: u64) -> String {
     format!("{id:016x}")
-}
-
-/// The features of a part of an action.
-pub(crate) fn scaled(features: &[f64], scale: f64) -> Cow<'_, [f64]> {
-    match scale {
-        1.0 => features.into(),
-        scale => features.iter().map(|x| scale * x).collect(),
-    }
 }
 
 #[pymethods]

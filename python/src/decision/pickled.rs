@@ -17,8 +17,8 @@ pub(crate) struct Decisions {
     rows: Vec<Row>,
 }
 
-/// Policy, action set, action, serial, features.
-type Row = (u32, u32, usize, u64, Option<Box<[f64]>>);
+/// Policy, action set, action, serial, features, context.
+type Row = (u32, u32, usize, u64, Option<Box<[f64]>>, Option<Arc<[f64]>>);
 
 /// A decision of the core, its alarm in words, and its batch ([`Policy::batch`]).
 type PickledPolicy = (Core, Option<AlarmText>, Option<u64>);
@@ -42,8 +42,8 @@ pub(crate) fn values<'a>(decisions: impl Iterator<Item = &'a Decision>) -> Decis
         }
         let policy = (values.policies.len() - 1) as u32;
         let set = (values.sets.len() - 1) as u32;
-        let row = (policy, set, one.drawn, one.serial, one.features.clone());
-        values.rows.push(row);
+        let known = (one.features.clone(), one.context.clone());
+        (values.rows).push((policy, set, one.drawn, one.serial, known.0, known.1));
         before = Some(one);
     }
     values
@@ -54,7 +54,7 @@ pub(crate) fn decisions(values: Decisions) -> PyResult<Vec<Decision>> {
     let policies: Vec<Arc<Policy>> = (values.policies.into_iter())
         .map(|(core, alarm, batch)| Arc::new(Policy::new(core, alarm, batch)))
         .collect();
-    let restored = |(policy, set, drawn, serial, features)| {
+    let restored = |(policy, set, drawn, serial, features, context)| {
         let policy = Arc::clone(policies.get(policy as usize)?);
         let set = Arc::clone(values.sets.get(set as usize)?);
         let fits = |&(action, _): &(usize, f64)| action < set.actions;
@@ -64,6 +64,7 @@ pub(crate) fn decisions(values: Decisions) -> PyResult<Vec<Decision>> {
             drawn,
             serial,
             features,
+            context,
         })
     };
     let rows: Option<Vec<Decision>> = values.rows.into_iter().map(restored).collect();

@@ -322,7 +322,16 @@ fn a_restored_agent_and_the_one_that_was_saved_go_on_bit_by_bit() {
         };
         for round in 0..rounds {
             if round % 31 == 7 {
+                // Somebody's outcome is on its way.
+                let pending = Pending {
+                    decision: round as u64 + 1,
+                    action: case.problem.safe,
+                    segment: case.draw_round(&mut Random::new(1)).segment,
+                    safe_probability: Some(0.5),
+                };
+                live.announce(&pending).expect("an arm");
                 let mut restored = case.restored(&mut *live);
+                assert_eq!(live.save(), restored.save(), "{case:?}");
                 for seed in 0..8 {
                     let (mut one, mut other) = (Random::new(seed), Random::new(seed));
                     let live = case.play(&mut *live, &mut one).0;
@@ -456,6 +465,7 @@ fn arms_come_and_go_and_keep_their_numbers() {
             .collect();
         assert_eq!(names, ["arm 0", "arm 1", "arm 2", "arm 3", "late"]);
         let mut restored = case.restored(&mut *agent);
+        assert_eq!(agent.save(), restored.save(), "{case:?}");
         let (mut one, mut other) = (Random::new(8), Random::new(8));
         for _ in 0..20 {
             let live = case.play(&mut *agent, &mut one).0;

@@ -227,6 +227,10 @@ impl<L: Learner> Agent for Guarded<L> {
 
     fn answer_alarms(&mut self, answer: AlarmAnswer) -> Result<(), Error> {
         match answer {
+            AlarmAnswer::OnBreach(_) if !self.shell.monitor.is_on() => {
+                let allowed = "nothing watches this agent, so that there are no alarms";
+                Err(Error::invalid("on_breach", "given", allowed))
+            }
             AlarmAnswer::OnBreach(on_breach) => self.shell.monitor.set_on_breach(on_breach),
             AlarmAnswer::Acknowledge => {
                 self.shell.monitor.acknowledge();

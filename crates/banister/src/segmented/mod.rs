@@ -205,7 +205,8 @@ impl Learner for SegmentLearner {
             self.segments.list[segment].pairs.clear();
             self.add_pairs(shell, segment);
         }
-        self.renew_pool(shell);
+        self.reset_pool(shell);
+        self.pool_since = shell.monitor.last_announced();
         self.rebuild(shell);
     }
 

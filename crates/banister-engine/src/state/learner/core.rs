@@ -243,7 +243,9 @@ impl Core {
         }
         let published = self.publish(Round::default());
         let published = published.map_err(|error| Refusal::unavailable(error.to_string()))?;
-        let published = Arc::new(published);
+        // Saving drops warm starts, and the same policy comes of it again.
+        let current = (self.current.take()).filter(|own| own.decision == published.decision);
+        let published = current.unwrap_or_else(|| Arc::new(published));
         self.current = Some(published.clone());
         Ok(published)
     }
