@@ -8,6 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from ._types import Float, RangeLike
 
+#: Keys that declare a threshold.
+Direction: TypeAlias = Literal["at_most", "at_least"]
+
 
 class _Declared:
     def to_dict(self) -> dict[str, Any]:

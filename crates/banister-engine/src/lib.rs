@@ -37,22 +37,13 @@ mod store;
 mod time;
 mod writer;
 
-pub use commands::{
-    AcknowledgeAlarms, AddArm, Cancel, Cancelled, ChangeExperiment, Command, CreateExperiment,
-    Decide, Decided, DecisionRequest, Expire, ImportOutcomes, MOST_IMPORTED, NamedAction,
-    OfferedAction, OutcomeReport, Reply, Report, Reported, RequestContext, RetireArm, Transaction,
-};
+pub use commands::*;
 pub use events::{
     Author, Candidate, Charge, DecisionEvent, Event, EventKind, Import, OutcomeEvent, OutcomeSoFar,
     Part, PolicyEstimates, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
     shown_id,
 };
-pub use queries::{
-    ArmView, EvidenceView, ExperimentStats, ExperimentSummary, ExperimentView, HistoryView,
-    ListExperiments, LiveState, Page, Query, ReadDigest, ReadExperiment, ReadFacts, ReadHistory,
-    ReadImports, ReadSegments, ReadState, ReadStats, Refusing, RenderedView, SegmentPage,
-    SegmentState, Stats, SummariseExperiments, TtlStatus, in_units_of_certificates,
-};
+pub use queries::*;
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{

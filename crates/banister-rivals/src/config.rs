@@ -78,8 +78,8 @@ macro_rules! regression {
                 fn delta(&mut self) -> Option<&mut f64> {
                     Some(&mut self.delta)
                 }
-                fn linear(&mut self) -> Option<banister::toolkit::linear::LinearKeys<'_>> {
-                    Some(banister::toolkit::linear::LinearKeys {
+                fn linear(&mut self) -> Option<banister::toolkit::LinearKeys<'_>> {
+                    Some(banister::toolkit::LinearKeys {
                         lambda: None,
                         parameter_norm: &mut self.parameter_norm,
                         norm: self.norm,
@@ -144,8 +144,8 @@ macro_rules! own_radii {
                 fn delta(&mut self) -> Option<&mut f64> {
                     self.delta.as_mut()
                 }
-                fn linear(&mut self) -> Option<banister::toolkit::linear::LinearKeys<'_>> {
-                    Some(banister::toolkit::linear::LinearKeys {
+                fn linear(&mut self) -> Option<banister::toolkit::LinearKeys<'_>> {
+                    Some(banister::toolkit::LinearKeys {
                         lambda: Some((&mut self.lambda, self.radius.lambda())),
                         parameter_norm: &mut self.parameter_norm,
                         norm: None,

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::arms::Arm;
 use crate::decision::Decision;
 use crate::error::Error;
-use crate::guarded::Arm;
 use crate::monitor::{Assumption, Monitor, OnBreach};
 use crate::problem::ArmRanges;
 use crate::round::{Outcome, Pending, Round};

@@ -100,6 +100,13 @@ pub fn finite(field: &str, value: f64) -> Result<f64, Error> {
     }
 }
 
+/// Makes an [`Error::Snapshot`] with a reason.
+pub fn broken(reason: impl Into<String>) -> Error {
+    Error::Snapshot {
+        reason: reason.into(),
+    }
+}
+
 /// Refuses anything but a finite number above zero.
 pub fn positive(field: &str, value: f64) -> Result<f64, Error> {
     if finite(field, value)? > 0.0 {

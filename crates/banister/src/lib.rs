@@ -65,6 +65,7 @@
 
 mod agent;
 mod arm_estimate;
+mod arms;
 mod certificate;
 mod decision;
 mod error;
@@ -79,7 +80,8 @@ mod monitor;
 mod opb;
 pub mod oplb;
 mod optimism;
-mod parameters;
+#[doc(hidden)]
+pub mod parameters;
 mod play;
 mod problem;
 mod round;
@@ -90,6 +92,7 @@ pub mod toolkit;
 
 pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
 pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
+pub use arms::Arm;
 pub use banister_solve as solve;
 pub use decision::{
     Certificate, Confidence, Decision, Fallback, GuardrailCertificate, NamedCertificate,
@@ -98,9 +101,9 @@ pub use decision::{
 pub use error::Error;
 pub use field_error::{FieldError, deserialize, explain};
 pub use guarantee::{CumulativeBudget, Guarantee};
-pub use guarded::{Arm, Guarded};
+pub use guarded::Guarded;
 pub use interval::Intervals;
-pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach};
+pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach, Origin};
 pub use opb::{Opb, OpbConfig};
 pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
@@ -110,6 +113,6 @@ pub use problem::{
     SignalConfig, Standard, Unseen, WhenExhausted, check_seen, check_segment, check_segment_fields,
     is_segment_of_fields, segment_of_fields, two_numbers,
 };
-pub use round::{Choice, Origin, Outcome, Pending, Round};
+pub use round::{Choice, Outcome, Pending, Round};
 pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};

@@ -4,7 +4,6 @@ use crate::agent::Agent;
 use crate::decision::Confidence;
 use crate::error::Error;
 use crate::guarantee::{CumulativeBudget, Guarantee};
-use crate::linear::LinearKeys;
 use crate::monitor::OnBreach;
 use crate::play::Play;
 use crate::problem::Problem;
@@ -65,6 +64,16 @@ pub trait Registered {
     fn restore(&self, json: &str) -> Result<Box<dyn Agent>, Error>;
 }
 
+/// The keys of a linear agent whose defaults depend on the problem.
+pub struct LinearKeys<'a> {
+    /// λ and its default, where that follows from the other keys.
+    pub lambda: Option<(&'a mut Option<f64>, f64)>,
+    /// S, where it is declared.
+    pub parameter_norm: &'a mut Option<f64>,
+    /// L, as declared.
+    pub norm: Option<f64>,
+}
+
 /// Declares the parameters of an agent: the struct, its defaults and [`Registered`](crate::toolkit::Registered).
 ///
 /// `config! { /// doc
@@ -116,7 +125,7 @@ macro_rules! config {
             }
         }
 
-        impl $crate::toolkit::Registered for $name {
+        impl $crate::parameters::Registered for $name {
             fn kind(&self) -> &'static str {
                 $kind
             }
@@ -124,7 +133,7 @@ macro_rules! config {
                 self.label.as_deref()
             }
             $(fn takes_features(&self) -> bool {
-                <$learner as $crate::toolkit::Learner>::TAKES_FEATURES
+                $crate::Guarded::<$learner>::TAKES_FEATURES
             }
             fn build(&self, problem: &$crate::Problem) -> Result<Box<dyn $crate::Agent>, $crate::Error> {
                 Ok(Box::new($crate::Guarded::<$learner>::new(problem, self)?))
@@ -165,7 +174,7 @@ macro_rules! config {
     ) => {
         $crate::config! {
             @ $head [$($field)* $(#[$doc])+ pub delta: f64,]
-            [$($default)* delta: $crate::toolkit::DELTA,] [
+            [$($default)* delta: $crate::parameters::DELTA,] [
                 $($method)*
                 fn delta(&mut self) -> Option<&mut f64> {
                     Some(&mut self.delta)
@@ -225,7 +234,7 @@ macro_rules! watched {
                 crate::error::open_unit("delta", self.delta)?;
                 crate::error::open_unit("optimism_delta", self.optimism_delta)?;
                 crate::monitor::check_run_length(self.run_length)?;
-                let guarantee = crate::toolkit::Registered::guarantee(self);
+                let guarantee = crate::parameters::Registered::guarantee(self);
                 Ok(crate::monitor::MonitorConfig {
                     on_breach: self.on_breach.unwrap_or(guarantee.on_breach()),
                     run_length: self.run_length,

@@ -3,6 +3,7 @@
 //! No call has to precede another: what a call needs is in its arguments.
 
 use crate::decision::Fallback;
+use crate::monitor::Origin;
 
 /// Everything that is known before a decision.
 ///
@@ -102,25 +103,6 @@ impl<'a> Outcome<'a> {
             ..Self::of_arm(0, reward, costs)
         }
     }
-}
-
-/// The decision that an outcome belongs to: what the monitor may conclude from it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Origin {
-    /// The agent's own, right after the one before: nothing was pending in between.
-    #[default]
-    Immediate,
-    /// The agent's own, by the number it was announced under ([`crate::Agent::announce`]); outcomes come in any order.
-    Announced(u64),
-    /// The agent's own, late but in the order of decisions.
-    InOrder {
-        /// Number of the decision.
-        decision: u64,
-        /// Probability that its policy gave the safe action.
-        safe_probability: f64,
-    },
-    /// Another policy's: it teaches, and says nothing about this agent's policies.
-    Logged,
 }
 
 /// A decision whose outcome comes later.

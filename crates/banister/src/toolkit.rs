@@ -16,25 +16,26 @@
 //! The crate `banister-rivals` is made of these.
 
 pub use crate::arm_estimate::{of_arm, of_intervals};
+pub use crate::arms::Arms;
 pub use crate::certificate::{Answer, Certifier};
 #[doc(no_inline)]
 pub use crate::config;
-pub use crate::error::{finite, open_unit, positive};
+pub use crate::error::{broken, finite, open_unit, positive};
 pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
-pub use crate::guarded::{Arms, Guarded, Learner, Shell, SnapshotHeader, broken};
+pub use crate::guarded::{Guarded, Learner, Shell, SnapshotHeader};
 pub use crate::monitor::{MonitorState, Next};
 pub use crate::opb::ArmLearner;
 pub use crate::oplb::{ContextLearner, FeatureLearner};
 pub use crate::optimism::{Bounds, Planner};
-pub use crate::parameters::{DELTA, Registered};
+pub use crate::parameters::{DELTA, LinearKeys, Registered};
 pub use crate::play::Play;
 pub use crate::segmented::SegmentLearner;
 
 /// Agents on feature vectors: the actions on offer, and the regression of all signals on them.
 pub mod linear {
     pub use crate::linear::{
-        Actions, Columns, Confidence, Evidence, EvidenceState, Limit, LinearKeys, LinearSignal,
-        Radius, Regression, Ridge, Setup, Tables, check_lambda, check_parameter_norm,
-        parameter_norm, upper_end, with_zero_costs,
+        Actions, Columns, Confidence, Evidence, EvidenceState, Limit, LinearSignal, Radius,
+        Regression, Ridge, Setup, Tables, check_lambda, check_parameter_norm, parameter_norm,
+        upper_end, with_zero_costs,
     };
 }

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import GuardrailLike, RewardLike
+from .._guardrail import Direction, GuardrailLike, RewardLike
 from .._html import aligned, number, page
 from .._html import interval as _interval
 from .._tables import numbers
@@ -76,7 +76,7 @@ class Verdict:
     #: Rounds that an undecided verdict would need in all: a forecast, as if further rounds were like
     #: these on average. None if it is decided, or if no number of them would decide.
     rows_needed: int | None
-    direction: Literal["at_most", "at_least"]
+    direction: Direction
     #: The threshold; 0 for a relative guardrail.
     threshold: float
     #: The expected signal; for a relative guardrail its excess over the factor times the safe arm's.

@@ -8,10 +8,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from .. import _native
-from .._guardrail import Guardrail
+from .._guardrail import Direction, Guardrail
 from .run import Experiment
 
 _RUN = ("horizon", "runs", "seed", "checkpoints", "delay", "batch")
@@ -125,7 +125,7 @@ def _plain(guardrail: Any) -> dict[str, Any]:
 
 def _label(guardrails: Sequence[Any], key: str, value: Any) -> str:
     """Names a point by one of its values: `delta = 0.1`, `spend ≤ 0.5`."""
-    found = re.fullmatch(r"guardrails(?:\[(\d+)\]|\.(.+))\.(at_most|at_least)", key)
+    found = re.fullmatch(rf"guardrails(?:\[(\d+)\]|\.(.+))\.({'|'.join(get_args(Direction))})", key)
     if found is None:
         return f"{key.rpartition('.')[2]} = {_shown(value)}"
     index, name, side = found.groups()

@@ -13,7 +13,7 @@
 //! times it is at most τ, if the reward's upper bound is positive. `tail` = 1 is its baseline "On-Expectation".
 //! Several contexts in a round are several actions, and the largest promise is played.
 
-use banister::toolkit::linear::LinearKeys;
+use banister::toolkit::LinearKeys;
 use banister::toolkit::{broken, positive};
 use banister::{Error, Problem};
 use serde_json::Value;

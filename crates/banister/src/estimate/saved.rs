@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ends::{Side, SignalRule, count};
 use super::{Estimates, bucket};
-use crate::error::Error;
-use crate::guarded::broken;
+use crate::error::{Error, broken};
 use crate::interval::{Interval, Mixture, Place};
 use crate::problem::CheckedProblem;
 

@@ -45,8 +45,7 @@ use banister_solve::dense::LEVELS;
 use libm::{exp, log};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::guarded::broken;
+use crate::error::{Error, broken};
 use crate::linear::{Regression, level_ridge};
 use crate::monitor::{Misfit, Refuted};
 pub(crate) use bets::Forecast;

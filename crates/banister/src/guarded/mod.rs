@@ -12,9 +12,8 @@
 //! papers. Alarms, epochs, signals outside their ranges, late outcomes, arms that come and go, fallbacks and snapshots
 //! are here, once.
 //!
-//! Files, in reading order: `arms`, `shell`, `learner`, this page, `snapshot`.
+//! Files, in reading order: `shell`, `learner`, this page, `snapshot`.
 
-mod arms;
 mod learner;
 mod shell;
 mod snapshot;
@@ -28,10 +27,9 @@ use crate::error::Error;
 use crate::monitor::{Assumption, Next};
 use crate::problem::{ArmRanges, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
-pub use arms::{Arm, Arms};
 pub use learner::Learner;
 pub use shell::Shell;
-pub use snapshot::{SnapshotHeader, broken};
+pub use snapshot::SnapshotHeader;
 
 /// A learner with everything that all agents have around it.
 #[derive(Debug, Clone)]
@@ -41,6 +39,9 @@ pub struct Guarded<L> {
 }
 
 impl<L: Learner> Guarded<L> {
+    /// True if actions are feature vectors.
+    pub const TAKES_FEATURES: bool = L::TAKES_FEATURES;
+
     /// Checks the problem and the parameters, and starts with no outcomes.
     pub fn new(problem: &Problem, config: &L::Config) -> Result<Self, Error> {
         let (mut shell, mut learner) = L::new(problem, config)?;

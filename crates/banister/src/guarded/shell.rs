@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::arms::{Arm, Arms};
+use crate::arms::{Arm, Arms};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::Error;

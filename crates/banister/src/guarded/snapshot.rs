@@ -5,9 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Guarded, Learner};
+use super::{Guarded, Learner};
 use crate::agent::Agent as _;
-use crate::error::Error;
+use crate::arms::Arm;
+use crate::error::{Error, broken};
 use crate::monitor::MonitorState;
 use crate::parameters::Registered as _;
 use crate::problem::Problem;
@@ -68,13 +69,6 @@ fn check_version(json: &str) -> Result<(), Error> {
          versions is not read",
         own.version, own.format
     )))
-}
-
-/// Makes an [`Error::Snapshot`] with a reason.
-pub fn broken(reason: impl Into<String>) -> Error {
-    Error::Snapshot {
-        reason: reason.into(),
-    }
 }
 
 impl<L: Learner> Guarded<L> {

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::regression::RegressionState;
 use super::{Actions, Regression, Space, Terms, default_ridge};
-use crate::error::Error;
-use crate::guarded::{Arms, Shell, broken};
+use crate::arms::Arms;
+use crate::error::{Error, broken};
+use crate::guarded::Shell;
 use crate::problem::{CheckedProblem, ContextArms, Direction, Problem, Signal, check_vector};
 use crate::round::{Choice, Outcome, Round};
 

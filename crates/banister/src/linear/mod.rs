@@ -26,7 +26,7 @@ pub use evidence::{
 pub use link::Link;
 pub(crate) use link::log_odds;
 pub(crate) use logit::{Ends, Logit, LogitState, Reach, restore_logits};
-pub use parameter_norm::{LinearKeys, check_parameter_norm, parameter_norm};
+pub use parameter_norm::{check_parameter_norm, parameter_norm};
 pub(crate) use parameter_norm::{check_safe_costs, declared_norm};
 pub use regression::Regression;
 pub(crate) use regression::{RegressionState, Update};

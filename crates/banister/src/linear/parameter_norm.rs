@@ -8,16 +8,6 @@ use crate::problem::{CheckedProblem, Guardrail, Problem};
 /// Relative rounding that S may be short by.
 const ROUNDING: f64 = 1e-9;
 
-/// The keys of a linear agent whose defaults depend on the problem.
-pub struct LinearKeys<'a> {
-    /// λ and its default, where that follows from the other keys.
-    pub lambda: Option<(&'a mut Option<f64>, f64)>,
-    /// S, where it is declared.
-    pub parameter_norm: &'a mut Option<f64>,
-    /// L, as declared.
-    pub norm: Option<f64>,
-}
-
 /// S as given. Where arms are their own features every parameter is a list of K means, so √K times the
 /// largest mean bounds it. Otherwise nothing follows from the problem.
 pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {

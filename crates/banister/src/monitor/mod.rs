@@ -28,7 +28,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::problem::{CheckedProblem, Scope, Standard};
-use crate::round::Origin;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
@@ -49,6 +48,25 @@ pub(crate) struct Watched {
     /// Segment whose own guardrails it is watched under.
     pub segment: Option<usize>,
     pub origin: Origin,
+}
+
+/// The decision that an outcome belongs to: what the monitor may conclude from it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Origin {
+    /// The agent's own, right after the one before: nothing was pending in between.
+    #[default]
+    Immediate,
+    /// The agent's own, by the number it was announced under ([`crate::Agent::announce`]); outcomes come in any order.
+    Announced(u64),
+    /// The agent's own, late but in the order of decisions.
+    InOrder {
+        /// Number of the decision.
+        decision: u64,
+        /// Probability that its policy gave the safe action.
+        safe_probability: f64,
+    },
+    /// Another policy's: it teaches, and says nothing about this agent's policies.
+    Logged,
 }
 
 /// Parameters of a monitor.

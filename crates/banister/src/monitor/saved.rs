@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declared::Sums;
 use super::{Detector, DetectorState, Memory, Monitor, detectors_in_each};
-use crate::error::Error;
-use crate::guarded::broken;
+use crate::error::{Error, broken};
 use crate::problem::CheckedProblem;
 
 /// A monitor as a snapshot keeps it.

@@ -13,11 +13,11 @@ use crate::error::{Error, positive};
 use crate::guarantee::Guarantee;
 use crate::interval::OPTIMISM_DELTA;
 use crate::linear::{
-    LinearKeys, Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
+    Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
 };
 use crate::monitor::{Assumption, MonitorConfig, epoch_share};
 use crate::optimism::{Optimism, check_floor};
-use crate::parameters::{check_horizon, watched};
+use crate::parameters::{LinearKeys, check_horizon, watched};
 use crate::problem::{CheckedProblem, Model, Problem, REWARD, Signal};
 use crate::safe_cost::{T_ZERO_HORIZON, UnknownSafeCost, check_relative};
 

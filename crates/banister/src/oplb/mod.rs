@@ -36,10 +36,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm_estimate::{ArmEstimate, of_intervals};
 use crate::decision::{Decision, Fallback};
-use crate::error::Error;
+use crate::error::{Error, broken};
 use crate::estimate::{EstimateConfig, Estimates, EstimatesState};
 use crate::fit::{Fit, FitState, Forecast};
-use crate::guarded::{Guarded, Learner, Shell, broken};
+use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Interval, Level};
 pub use crate::linear::Link;
 pub use crate::linear::Radius;

@@ -28,9 +28,10 @@ use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arms::Arms;
 use crate::certificate::Answer;
 use crate::decision::Fallback;
-use crate::guarded::{Arms, Shell};
+use crate::guarded::Shell;
 use crate::problem::CheckedProblem;
 use analytic_center::centre_ties;
 

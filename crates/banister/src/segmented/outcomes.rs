@@ -4,9 +4,9 @@ use super::segments::POOL;
 use super::{POOLED, SegmentLearner};
 use crate::estimate::Estimates;
 use crate::guarded::Shell;
-use crate::monitor::{Drawn, Next, Turn};
+use crate::monitor::{Drawn, Next, Origin, Turn};
 use crate::problem::Direction;
-use crate::round::{Origin, Outcome, Pending};
+use crate::round::{Outcome, Pending};
 
 impl SegmentLearner {
     /// Counts the context of a decision whose outcome comes later, and gives its pair with the arm drawn a number

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::SegmentLearner;
 use super::segments::POOL;
-use crate::error::Error;
+use crate::error::{Error, broken};
 use crate::estimate::{Estimates, EstimatesState};
-use crate::guarded::{Shell, broken};
+use crate::guarded::Shell;
 
 /// All that outcomes and contexts have changed. A table is made anew from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

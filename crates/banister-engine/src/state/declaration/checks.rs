@@ -154,7 +154,7 @@ impl CheckedDeclaration {
         let guardrail = &self.standard.guardrails[i];
         let refuse = |allowed: &str| Err(Refusal::invalid(field, "given", allowed));
         let declared = &self.standard.declared.guardrails[i];
-        if declared.at_least.is_some() {
+        if declared.at_most.is_none() {
             return refuse("a budget is for costs: the guardrail needs `at_most`");
         }
         if declared.sub_gaussian.is_some() {

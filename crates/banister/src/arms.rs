@@ -32,7 +32,7 @@ pub struct Arms {
 }
 
 impl Arms {
-    pub(super) fn new(names: &[String]) -> Self {
+    pub(crate) fn new(names: &[String]) -> Self {
         let arm = |name: &String| Arm {
             name: name.clone(),
             offered: true,
@@ -47,7 +47,7 @@ impl Arms {
         own
     }
 
-    pub(super) fn push(&mut self, arm: Arm) {
+    pub(crate) fn push(&mut self, arm: Arm) {
         self.list.push(arm);
         self.place();
     }
@@ -82,16 +82,16 @@ impl Arms {
     }
 
     /// Number of a retired arm, by its name.
-    pub(super) fn retired(&self, name: &str) -> Option<usize> {
+    pub(crate) fn retired(&self, name: &str) -> Option<usize> {
         (self.list.iter()).position(|arm| arm.name == name && !arm.offered)
     }
 
-    pub(super) fn check_new(&self, name: &str) -> Result<(), Error> {
+    pub(crate) fn check_new(&self, name: &str) -> Result<(), Error> {
         let names: Vec<String> = self.list.iter().map(|arm| arm.name.clone()).collect();
         check_name(&names, name, "arm")
     }
 
-    pub(super) fn offer(&mut self, arm: usize, offered: bool) {
+    pub(crate) fn offer(&mut self, arm: usize, offered: bool) {
         self.list[arm].offered = offered;
         self.place();
     }
