@@ -45,9 +45,12 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Arms, counts and monitor.
+    /// Arms, counts and monitor. By default every decision may be another one.
     fn view(&self) -> AgentView<'_> {
-        AgentView::default()
+        AgentView {
+            is_stale: true,
+            ..AgentView::default()
+        }
     }
 
     /// Estimates of an arm, or of an action of the round; `None` if there is no such action, or from an agent that
