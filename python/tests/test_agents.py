@@ -428,6 +428,16 @@ def test_late_outcomes_are_known_by_their_features() -> None:
     assert learned(late)["learner"] == learned(exact)["learner"]
 
 
+def test_the_actions_offered_last_survive_a_copy() -> None:
+    agent = linear_agent()
+    agent.decide(draw_actions(np.random.default_rng(5)))
+    for again in (copy.copy(agent), pickle.loads(pickle.dumps(agent))):
+        assert plain(again.decide()) == plain(agent.decide())
+        again.observe(5, 0.5, 0.1)
+        with pytest.raises(ValueError, match="there is no arm 6: arms are numbered 0 to 5"):
+            again.observe(6, 0.5, 0.1)
+
+
 def test_actions_are_taken_from_any_array() -> None:
     x = draw_actions(np.random.default_rng(4), 6)
     expected = plain(linear_agent().decide(x))
