@@ -541,8 +541,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     state.reset_after = saved.reset_after;
     state.fields = saved.fields;
     state.segment_fields = saved.segment_fields;
-    state.round = saved.round;
-    state.refresh_set();
+    state.enter(saved.round);
     match kind {
         Some(kind) if kind != state.kind => Err(unreadable(format!(
             "it holds an agent of kind `{}`, not `{kind}`: use banister.load",

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use banister::{Direction, Error, Guardrail, SignalConfig};
 use banister_offline::{
-    CheckedLog, Estimate, Estimator, IntervalKind, Log, Mean, Model, Options, Replay,
-    ReplayOptions, SegmentEstimates, Target,
+    CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
+    ReplayOptions, SegmentEstimates, Target, disjoint_features,
 };
 use banister_rivals::AgentConfig;
 use numpy::PyArray1;
@@ -19,7 +19,7 @@ use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::{declared, to_json};
 use crate::log::{Columns, with_ranges};
-use crate::state::State;
+use crate::state::{LastRound, State};
 
 /// Interval between Python's looks at a running replay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -272,8 +272,9 @@ pub(crate) fn replay_log<'py>(
     let options: ReplayOptions = declared(without_nulls(to_json(options, "")?), "")?;
     let log = columns.log()?;
     let total = log.actions.len() as f64;
+    let (features, arms) = (log.features, log.arms);
     let done = agent.get().with(py, true, |state| {
-        teach(state, log, |log, agent| {
+        let done = teach(state, log, |log, agent| {
             let mut interrupted = None;
             let mut last = Instant::now();
             let mut stop = |rows: u64| {
@@ -295,9 +296,27 @@ pub(crate) fn replay_log<'py>(
                 return Err(error);
             }
             done.map_err(raise)
-        })
+        })?;
+        state.enter(last_round(features, arms, state));
+        Ok::<_, PyErr>(done)
     })??;
     replayed(py, &done)
+}
+
+/// The last round of a log as an agent takes it.
+fn last_round(features: Features, arms: usize, state: &State) -> LastRound {
+    let last = |numbers: &[f64], width: usize| numbers[numbers.len() - width..].to_vec();
+    match features {
+        _ if !state.config.takes_features() => LastRound::Arms,
+        Features::None | Features::Played { .. } => LastRound::Arms,
+        Features::Offered { dimension, sets } => LastRound::Offered(last(sets, arms * dimension)),
+        Features::Context { dimension, rows } if state.problem.context.is_some() => {
+            LastRound::Context(last(rows, dimension).into())
+        }
+        Features::Context { dimension, rows } => {
+            LastRound::Offered(disjoint_features(&last(rows, dimension), arms))
+        }
+    }
 }
 
 fn replayed<'py>(py: Python<'py>, replay: &Replay) -> PyResult<Bound<'py, PyDict>> {

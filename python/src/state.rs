@@ -212,6 +212,15 @@ impl State {
         self.refresh_set();
     }
 
+    /// Remembers the actions of a round.
+    pub(crate) fn enter(&mut self, round: LastRound) {
+        self.round = round;
+        // In contexts the arms are the same.
+        if self.set.by_features || matches!(self.round, LastRound::Offered(_)) {
+            self.refresh_set();
+        }
+    }
+
     /// Follows a change of the actions on offer.
     pub(crate) fn refresh_set(&mut self) {
         let (labels, actions, safe) = match &self.round {
@@ -336,11 +345,8 @@ impl State {
         let mut core = self.agent.decide(&round)?.clone();
         match offered {
             None | Some(Choice::Arms) => {}
-            Some(Choice::Context(context)) => self.round = LastRound::Context(context.into()),
-            Some(Choice::Offered(features)) => {
-                self.round = LastRound::Offered(features.to_vec());
-                self.refresh_set();
-            }
+            Some(Choice::Context(context)) => self.enter(LastRound::Context(context.into())),
+            Some(Choice::Offered(features)) => self.enter(LastRound::Offered(features.to_vec())),
         }
         let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
         self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)

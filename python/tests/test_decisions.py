@@ -166,7 +166,7 @@ def test_a_late_outcome_is_of_its_own_actions_also_in_a_copy() -> None:
     twin.observe_batch([decision, twin.decide([[0.8, -0.6]])], [1.0, 0.0], [0.0, 0.0])
     exact = banister.Oplb(safe_action=[1.0, 0.0], guardrails=[SPEND], parameter_norm=1.0, seed=7)
     exact.observe_batch(features=np.array([decision.features, [1.0, 0.0]]), rewards=[1.0, 0.0], costs=[0.0, 0.0])
-    ours, theirs = (json.loads(a.save())["agent"]["regression"] for a in (twin, exact))
+    ours, theirs = (json.loads(a.save())["agent"]["learner"]["evidence"] for a in (twin, exact))
     assert ours == theirs
 
 

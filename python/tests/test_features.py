@@ -170,7 +170,7 @@ def test_snapshots_keep_the_mapping(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(own.features)) == own.features
     assert Features.from_dict(fitted().to_dict()) == fitted()
     damaged = path.read_text().replace('"values":["de","fr"]', '"values":["de"]')
-    with pytest.raises(ValueError, match="`context` does not suit its agent"):
+    with pytest.raises(ValueError, match="`fields` do not suit its agent"):
         banister.load(damaged)
 
 

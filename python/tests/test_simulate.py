@@ -312,6 +312,33 @@ def test_our_own_agent_through_python_is_our_own_agent() -> None:
     assert native.table("curves").to_csv() == wrapped.table("curves").to_csv()
 
 
+def test_agents_of_your_own_meet_contexts_as_features() -> None:
+    told: list[Any] = []
+
+    class Own:
+        def __init__(self, problem: banister.Problem) -> None:
+            assert (problem.n_arms, problem.context) == (3, 3)
+
+        def decide(self, actions: Any, rng: np.random.Generator) -> int:
+            context = actions[0, :3]
+            assert actions.shape == (3, 9) and actions[1].tolist() == [0, 0, 0, *context, 0, 0, 0]
+            return 1
+
+        def observe(self, action: int, reward: float, costs: list[float]) -> None:
+            told.append(action)
+
+        def observe_at(self, features: Any, reward: float, costs: list[float]) -> None:
+            told.append(features.shape)
+
+    environment = {"kind": "linear", "actions": "per_arm", "d": 3, "k": 2}
+    spend = {"name": "spend", "at_most": 0.8}
+    settings: dict[str, Any] = {"horizon": 20, "runs": 1, "guardrails": [spend], "progress": False}
+    banister.simulate(environment, {"x": Own}, **settings)
+    assert told == [1] * 20
+    banister.simulate(environment, {"x": Own}, delay=2, **settings)
+    assert set(told[20:]) == {(9,)}
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

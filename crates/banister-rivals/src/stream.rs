@@ -7,17 +7,20 @@ use serde::{Deserialize, Serialize};
 /// A numbered random stream of a seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
-    state: StreamState,
+    seed: u64,
+    stream: u64,
     /// Generator to draw from.
     pub rng: ChaCha8Rng,
 }
 
-/// Seed and number of a stream.
+/// Position of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StreamState {
     seed: u64,
     stream: u64,
+    /// Words drawn, in units of 2⁶⁴ and the rest: JSON's integers end there.
+    position: [u64; 2],
 }
 
 impl Stream {
@@ -25,22 +28,24 @@ impl Stream {
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        let state = StreamState { seed, stream };
-        Self { state, rng }
+        Self { seed, stream, rng }
     }
 
-    /// Goes on at a position that depends on the number of outcomes alone, which nothing drawn before is likely to
-    /// have come from; so does a stream that is restored there.
-    pub(crate) fn save(&mut self, outcomes: u64) -> StreamState {
-        *self = Self::restore(self.state, outcomes);
-        self.state
+    /// Position for a snapshot.
+    pub(crate) fn save(&self) -> StreamState {
+        let position = self.rng.get_word_pos();
+        StreamState {
+            seed: self.seed,
+            stream: self.stream,
+            position: [(position >> 64) as u64, position as u64],
+        }
     }
 
     /// Continues where [`Stream::save`] left it.
-    pub(crate) fn restore(state: StreamState, outcomes: u64) -> Self {
+    pub(crate) fn restore(state: StreamState) -> Self {
         let mut own = Self::new(state.seed, state.stream);
-        // Far beyond what is drawn between two outcomes.
-        own.rng.set_word_pos(u128::from(outcomes) << 20);
+        let [high, low] = state.position;
+        (own.rng).set_word_pos(u128::from(high) << 64 | u128::from(low));
         own
     }
 }

@@ -67,7 +67,7 @@ def compare(
     Example:
         >>> import banister
         >>> result = banister.compare(
-        ...     "hard", ["opb", {"kind": "opb", "intervals": "kl", "label": "kl"}],
+        ...     "hard", ["opb", {"kind": "opb", "delta": 0.1, "label": "bold"}],
         ...     horizon=1000, runs=3, progress=False,
         ... )
         >>> set(result.leaderboard["group"])

@@ -106,6 +106,9 @@ class Problem:
     reward: Mapping[str, Any] = field(default_factory=dict)
     #: The guardrails, with the keys of `banister.Guardrail`.
     guardrails: Sequence[Mapping[str, Any]] = ()
+    #: Length d of the context, where rounds bring one: an arm's features are then `n_arms` blocks of d numbers, the
+    #: context in its own and zeros in all others.
+    context: int | None = None
 
     @property
     def n_arms(self) -> int:

@@ -178,12 +178,12 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
         of_arm(&shell.problem, estimates, (arm, arm), true)
     }
 
-    fn save(&mut self, shell: &mut Shell) -> Result<RuleOnArmsState, Error> {
+    fn save(&mut self, _: &mut Shell) -> Result<RuleOnArmsState, Error> {
         let ArmRival { evidence, rule } = &mut self.rival;
         rule.reset();
         Ok(RuleOnArmsState {
             estimates: evidence.estimates.state(),
-            stream: rule.stream().map(|stream| stream.save(shell.outcomes)),
+            stream: rule.stream().map(|stream| stream.save()),
             memory: rule.save()?,
         })
     }
@@ -192,7 +192,7 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
         let ArmRival { evidence, rule } = &mut self.rival;
         evidence.restore(&state.estimates, shell.outcomes)?;
         if let (Some(stream), Some(saved)) = (rule.stream(), state.stream) {
-            *stream = Stream::restore(saved, shell.outcomes);
+            *stream = Stream::restore(saved);
         }
         rule.restore(evidence, &state.memory)
     }

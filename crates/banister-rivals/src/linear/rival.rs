@@ -313,20 +313,20 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
         }
     }
 
-    fn save(&mut self, shell: &mut Shell) -> Result<RuleOnFeaturesState, Error> {
+    fn save(&mut self, _: &mut Shell) -> Result<RuleOnFeaturesState, Error> {
         let Parts { evidence, rule, .. } = &mut self.rival;
         Ok(RuleOnFeaturesState {
             evidence: evidence.save(),
-            stream: rule.stream().map(|stream| stream.save(shell.outcomes)),
+            stream: rule.stream().map(|stream| stream.save()),
             memory: rule.save()?,
         })
     }
 
-    fn restore(&mut self, shell: &mut Shell, state: RuleOnFeaturesState) -> Result<(), Error> {
+    fn restore(&mut self, _: &mut Shell, state: RuleOnFeaturesState) -> Result<(), Error> {
         let Parts { evidence, rule, .. } = &mut self.rival;
         evidence.restore(state.evidence)?;
         if let (Some(stream), Some(saved)) = (rule.stream(), state.stream) {
-            *stream = Stream::restore(saved, shell.outcomes);
+            *stream = Stream::restore(saved);
         }
         rule.restore(evidence, &state.memory)
     }

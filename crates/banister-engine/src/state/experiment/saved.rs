@@ -160,7 +160,14 @@ impl Experiment {
     /// Digest of what is learned.
     pub fn digest(&mut self) -> Result<String, StoreError> {
         let learned = self.learned();
-        let learned = self.learner.with(|core| learned.complete(core))?;
+        let mut learned = self.learner.with(|core| learned.complete(core))?;
+        // How far a random stream was drawn is no part of what was learned.
+        let mut agent: serde_json::Value =
+            serde_json::from_str(&learned.agent).map_err(unwritable)?;
+        if let Some(stream) = agent["learner"].get_mut("stream") {
+            stream.take();
+            learned.agent = agent.to_string();
+        }
         let learned = serde_json::to_vec(&learned).map_err(unwritable)?;
         Ok(blake3::hash(&learned).to_hex().to_string())
     }
