@@ -29,7 +29,8 @@ class Guardrail(_Declared):
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
     what counts is bounded. `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
-    the service alone: `{"amount": 50, "per": "day"}`.
+    the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it
+    bounds too: outcomes have its value in both places, and it is learned once, with one range.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
@@ -48,6 +49,7 @@ class Guardrail(_Declared):
     safe_cost: Float | None = None
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
+    signal: str | None = None
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,10 @@ impl<'a> Log<'a> {
             Some(_) => None,
             None => Some(signal.hull()),
         };
-        let costs: Vec<SignalConfig> = guardrails.iter().map(Guardrail::signal).collect();
+        let costs: Vec<SignalConfig> = guardrails
+            .iter()
+            .map(|g| g.with_signal(reward, guardrails).own_signal())
+            .collect();
         self.reward_range = observed(reward);
         self.guardrails = guardrails.iter().map(|g| g.name.clone()).collect();
         self.cost_ranges = costs.iter().map(observed).collect();

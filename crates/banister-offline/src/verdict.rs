@@ -1,6 +1,6 @@
 //! Verdicts on guardrails: kept, broken or undecided by the evidence of a log.
 
-use banister::{Direction, Error, Guardrail};
+use banister::{Direction, Error, Guardrail, Range, SignalConfig};
 use libm::{log10, pow};
 use serde::Serialize;
 
@@ -82,6 +82,10 @@ pub fn verdicts(
         let allowed = format!("arms are numbered 0 to {}", log.declared().arms - 1);
         return Err(Error::invalid("safe", safe, allowed));
     }
+    let reward = SignalConfig {
+        range: log.range(0).map(Range::from),
+        ..SignalConfig::default()
+    };
     let predictor = Predictor::needed(log, model, options)?;
     let mut verdicts = Vec::with_capacity(guardrails.len());
     let policy = Part::new(log, 1.0, target, options)?;
@@ -95,7 +99,7 @@ pub fn verdicts(
                 allowed,
             ));
         }
-        let standard = guardrail.check(&field)?;
+        let standard = guardrail.with_signal(&reward, guardrails).check(&field)?;
         let reference = if standard.factor == 0.0 {
             None
         } else {

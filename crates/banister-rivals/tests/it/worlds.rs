@@ -91,7 +91,7 @@ impl World {
         let mut guardrails = Vec::new();
         for &direction in directions {
             let mut own = guardrail(direction);
-            let range = own.signal().hull();
+            let range = own.own_signal().hull();
             let width = range[1] - range[0];
             let mut mu = times(unit(random, d), 0.9 * width);
             // A cost that grows with the reward makes guardrails bite.
@@ -165,7 +165,7 @@ impl World {
     pub fn width(&self, signal: usize) -> f64 {
         let [lo, hi] = match signal {
             0 => REWARD,
-            i => self.problem.guardrails[i - 1].signal().hull(),
+            i => self.problem.guardrails[i - 1].own_signal().hull(),
         };
         hi - lo
     }
@@ -206,7 +206,7 @@ impl World {
         );
         let costs = std::iter::zip(&self.mus, &self.problem.guardrails);
         let costs = costs
-            .map(|(mu, g)| signal(dot(mu, x), g.signal().hull(), g.sub_gaussian))
+            .map(|(mu, g)| signal(dot(mu, x), g.own_signal().hull(), g.sub_gaussian))
             .collect();
         (reward, costs)
     }

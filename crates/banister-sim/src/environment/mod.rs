@@ -150,6 +150,19 @@ impl EnvironmentConfig {
 
     /// Builds the environment, and fills in what follows from other keys.
     pub(crate) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
+        let mut shared = setting.guardrails.iter().enumerate();
+        if let Some((i, own)) = shared.find(|(_, own)| own.signal.is_some())
+            && !matches!(self, Self::Table(_) | Self::Custom(_))
+        {
+            let allowed =
+                "every cost is drawn for itself here; rows of a `table` may have one column twice";
+            let value = own.signal.as_deref().unwrap_or_default();
+            return Err(Error::invalid(
+                format!("guardrail[{i}].signal"),
+                value,
+                allowed,
+            ));
+        }
         match self {
             Self::Bernoulli(config) => config.build(setting),
             Self::Gaussian(config) => config.build(setting),

@@ -11,6 +11,8 @@ pub(super) struct SignalRule {
     pub(super) intersect: bool,
     /// Ends wanted of an arm, and of the safe one.
     pub(super) ends: [Ends; 2],
+    /// Place of the same signal in the row that is learned instead, and whether it stands there mirrored.
+    pub(super) twin: Option<(usize, bool)>,
 }
 
 /// Budget that an end draws on.
@@ -49,6 +51,23 @@ impl Ends {
         }
     }
 
+    /// Ends that serve two uses of a signal, safety's first.
+    pub(super) fn and(self, other: Self, mirrored: bool) -> Self {
+        let either = |a: Option<Side>, b: Option<Side>| match (a, b) {
+            (Some(Side::Safety), _) | (_, None) => a,
+            _ => b,
+        };
+        let (lower, upper) = if mirrored {
+            (other.upper, other.lower)
+        } else {
+            (other.lower, other.upper)
+        };
+        Self {
+            lower: either(self.lower, lower),
+            upper: either(self.upper, upper),
+        }
+    }
+
     pub(super) fn count(self, side: Side) -> usize {
         [self.lower, self.upper]
             .iter()
@@ -64,6 +83,7 @@ impl Ends {
 
 /// Ends of an arm on one side.
 pub(super) fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
-    let ends = rules.iter().map(|r| r.ends[usize::from(is_safe)]);
+    let learned = rules.iter().filter(|r| r.twin.is_none());
+    let ends = learned.map(|r| r.ends[usize::from(is_safe)]);
     ends.map(|ends| ends.count(side)).sum()
 }

@@ -52,7 +52,7 @@ pub struct Estimates {
     state: Vec<SignalState>,
     /// Empty unless some rule is `mixture`.
     mixture: Vec<Mixture>,
-    /// The cost whose last outcome contradicts those before: its mean has changed.
+    /// The guardrail whose cost in the last outcome contradicts those before: its mean has changed.
     refuted: Option<usize>,
 }
 
@@ -134,6 +134,7 @@ impl Estimates {
             ),
             intersect: config.intersect.unwrap_or(kind(signal).is_anytime()),
             ends,
+            twin: None,
         };
         let reward = Ends {
             lower: None,
@@ -143,9 +144,21 @@ impl Estimates {
             let ends = [Ends::of_cost(g, false), Ends::of_cost(g, true)];
             rule(&g.signal, true, ends)
         });
-        let rules: Vec<SignalRule> = std::iter::once(rule(&problem.reward, false, [reward; 2]))
+        let mut rules: Vec<SignalRule> = std::iter::once(rule(&problem.reward, false, [reward; 2]))
             .chain(costs)
             .collect();
+        for s in 1..rules.len() {
+            let place = problem.learned_at(s);
+            if place != s {
+                let direction = |s: usize| problem.signal_of(0, s).2;
+                let mirrored = direction(s) != direction(place);
+                rules[s].twin = Some((place, mirrored));
+                for (is_safe, ends) in rules[s].ends.into_iter().enumerate() {
+                    let own = &mut rules[place].ends[is_safe];
+                    *own = own.and(ends, mirrored);
+                }
+            }
+        }
         let needs = |is_safe: bool| usize::from(count(&rules, is_safe, Side::Safety) > 0);
         let anytime = rules.iter().all(|r| !r.rule.is_symmetric());
         Self {
@@ -176,7 +189,7 @@ impl Estimates {
         own
     }
 
-    /// The signal that the last outcome refuted, once.
+    /// The guardrail whose signal the last outcome refuted, once.
     #[inline]
     pub(crate) fn refuted(&mut self) -> Option<usize> {
         self.refuted.take()
@@ -391,6 +404,9 @@ impl Estimates {
         for s in 0..signals {
             let place = arm * signals + s;
             let lane = &self.rules[s];
+            if lane.twin.is_some() {
+                continue;
+            }
             let ends = lane.ends[usize::from(is_safe)];
             let (r, state) = (self.units[place].r, &mut self.state[place]);
             let observed = Observed {
@@ -422,7 +438,10 @@ impl Estimates {
             }
             if refuted {
                 // An end that is refuted is never kept: all outcomes so far count anew.
-                self.refuted = Some(s);
+                let bounds =
+                    |twin: Option<(usize, bool)>| twin.is_some_and(|(place, _)| place == s);
+                let shared = self.rules.iter().position(|rule| bounds(rule.twin));
+                self.refuted = s.checked_sub(1).or(shared.map(|place| place - 1));
                 let fresh = |end: End, side: Option<Side>| {
                     side.map_or(end.trivial(), |side| {
                         let level = own.log_level(side);
@@ -432,6 +451,17 @@ impl Estimates {
                 state.lower = fresh(End::Lower, ends.lower);
                 state.upper = fresh(End::Upper, ends.upper);
                 state.newer = (state.lower, state.upper);
+            }
+        }
+        for s in 1..signals {
+            if let Some((place, mirrored)) = self.rules[s].twin {
+                let SignalState { lower, upper, .. } = self.state[arm * signals + place];
+                let own = &mut self.state[arm * signals + s];
+                (own.lower, own.upper) = if mirrored {
+                    (1.0 - upper, 1.0 - lower)
+                } else {
+                    (lower, upper)
+                };
             }
         }
         count

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, positive};
 use crate::linear::link::{Link, log_odds};
-use crate::problem::{CheckedProblem, Guardrail, Problem};
+use crate::problem::{CheckedProblem, Problem};
 
 /// Relative rounding that S may be short by.
 const ROUNDING: f64 = 1e-9;
@@ -20,7 +20,11 @@ pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
 /// The largest mean that the ranges allow, in units of each signal's range; at least 1.
 fn largest_mean(problem: &Problem) -> f64 {
     let signals = std::iter::once(problem.reward.clone());
-    let signals = signals.chain(problem.guardrails.iter().map(Guardrail::signal));
+    let guardrails = problem.guardrails.iter();
+    let signals = signals.chain(guardrails.map(|g| {
+        g.with_signal(&problem.reward, &problem.guardrails)
+            .own_signal()
+    }));
     (signals.map(|signal| signal.hull()))
         .map(|[lo, hi]| lo.abs().max(hi.abs()) / (hi - lo))
         .fold(1.0, f64::max)

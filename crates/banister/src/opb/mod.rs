@@ -183,9 +183,9 @@ impl Learner for ArmLearner {
         }
         let next = shell.watch(outcome, arm == shell.safe);
         if computed.is_some()
-            && let Some(signal) = self.estimates.refuted()
+            && let Some(guardrail) = self.estimates.refuted()
         {
-            return self.refute(shell, arm, signal).or(next);
+            return self.refute(shell, arm, guardrail).or(next);
         }
         next
     }
@@ -293,10 +293,10 @@ impl ArmLearner {
     /// An arm's mean cost has changed.
     #[cold]
     #[inline(never)]
-    fn refute(&mut self, shell: &mut Shell, arm: usize, signal: usize) -> Next {
-        let mean = self.estimates.mean(arm, signal).unwrap_or(0.0);
+    fn refute(&mut self, shell: &mut Shell, arm: usize, guardrail: usize) -> Next {
+        let mean = self.estimates.mean(arm, guardrail + 1).unwrap_or(0.0);
         let pulls = self.estimates.pulls()[arm];
-        shell.refute((arm, signal - 1), None, (pulls, mean))
+        shell.refute((arm, guardrail), None, (pulls, mean))
     }
 
     /// An arm's intervals were computed again.

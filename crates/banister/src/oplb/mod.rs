@@ -387,7 +387,7 @@ impl FeatureLearner {
         let Some(estimates) = &mut self.safe_estimates else {
             return Next::Continue;
         };
-        let own = estimates.refuted().map(|signal| signal - 1);
+        let own = estimates.refuted();
         let guardrails = shell.problem.guardrails.iter().enumerate();
         let mut unknown = guardrails.filter(|(_, g)| g.safe_cost.is_none());
         let crossed = |i: usize| {

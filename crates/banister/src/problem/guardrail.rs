@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
+use crate::problem::signals::REWARD;
 use crate::problem::{Budget, Direction, Range, Signal, SignalConfig};
 
 /// A guardrail as declared in TOML, JSON or Python.
@@ -33,6 +34,10 @@ use crate::problem::{Budget, Direction, Range, Signal, SignalConfig};
 pub struct Guardrail {
     /// Name of the metric, unique within the problem.
     pub name: String,
+    /// The signal that it bounds where that is not its own: `reward`, or another guardrail's name. An outcome has its
+    /// value in both places; it is learned once, and range and `safe_cost` are those of the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
@@ -122,12 +127,35 @@ impl Guardrail {
         }
     }
 
-    /// Range and noise of the signal.
-    pub fn signal(&self) -> SignalConfig {
+    /// Range and noise as declared here.
+    pub fn own_signal(&self) -> SignalConfig {
         SignalConfig {
             range: self.range.clone(),
             cap: self.cap,
             sub_gaussian: self.sub_gaussian,
+        }
+    }
+
+    /// The guardrail with the range and noise of its signal, which another place of the problem may declare.
+    pub fn with_signal(&self, reward: &SignalConfig, guardrails: &[Self]) -> Self {
+        let signal = match self.signal.as_deref() {
+            Some(REWARD) => reward.clone(),
+            Some(name) => {
+                let first = guardrails.iter().find(|other| other.name == name);
+                first.unwrap_or(self).own_signal()
+            }
+            None => return self.clone(),
+        };
+        let SignalConfig {
+            range,
+            cap,
+            sub_gaussian,
+        } = signal;
+        Self {
+            range,
+            cap,
+            sub_gaussian,
+            ..self.clone()
         }
     }
 
@@ -153,7 +181,7 @@ impl Guardrail {
         };
         let key = format!("{field}.{}", direction.key());
         finite(&key, bound)?;
-        let signal = self.signal().check(field)?;
+        let signal = self.own_signal().check(field)?;
         self.check_safe_cost(field, &signal)?;
         if self.relative {
             self.check_factor(&key, direction, bound, &signal)?;

@@ -1,5 +1,5 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `own` (signals by arm),
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `signals` (the row of an outcome),
 //! `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
@@ -7,10 +7,10 @@ mod context;
 mod direction;
 mod fields;
 mod guardrail;
-mod own;
 mod range;
 mod segment;
 mod signal;
+mod signals;
 
 pub use budget::{Budget, Period, WhenExhausted};
 pub use context::{ContextArms, Model};
@@ -18,15 +18,15 @@ pub use direction::Direction;
 pub use fields::{Category, Field, FieldValue, Fields, Missing, Outside, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
-pub(crate) use own::REWARD;
 pub use range::{ArmRanges, Range, two_numbers};
 pub use segment::{check_segment_fields, is_segment_of_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
+pub(crate) use signals::REWARD;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use own::OwnSignals;
+use signals::Signals;
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
 /// in a feature space where every round brings other actions.
@@ -81,8 +81,8 @@ pub struct CheckedProblem {
     pub reward: Signal,
     /// The guardrails in standard form.
     pub guardrails: Vec<Standard>,
-    /// Signals of arms that have ranges of their own.
-    own: OwnSignals,
+    /// The row of signals that an outcome is: the reward, then one per guardrail.
+    signals: Signals,
 }
 
 impl Problem {
@@ -121,10 +121,11 @@ impl Problem {
                 return Err(Error::invalid(format!("segments[{i}]"), name, allowed));
             }
         }
-        let own = OwnSignals::new(self)?;
+        let declared = self.with_shared_signals()?;
+        let signals = Signals::new(&declared)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
-        for (i, guardrail) in self.guardrails.iter().enumerate() {
+        for (i, guardrail) in declared.guardrails.iter().enumerate() {
             let field = format!("guardrail[{i}]");
             let standard = guardrail.check(&field)?;
             if guardrails.iter().any(|g| g.name == standard.name) {
@@ -138,8 +139,8 @@ impl Problem {
             guardrails.push(standard);
         }
         Ok(CheckedProblem {
-            declared: self.clone(),
-            own,
+            declared,
+            signals,
             reward,
             guardrails,
         })

@@ -255,9 +255,9 @@ struct Learned {
 impl Learned {
     fn from(estimates: &mut Estimates, place: usize, reward: f64, costs: &[f64]) -> Self {
         let computed = estimates.observe(place, reward, costs);
-        let refuted = estimates.refuted().map(|signal| {
-            let mean = estimates.mean(place, signal).unwrap_or(0.0);
-            (signal - 1, mean, estimates.pulls()[place])
+        let refuted = estimates.refuted().map(|guardrail| {
+            let mean = estimates.mean(place, guardrail + 1).unwrap_or(0.0);
+            (guardrail, mean, estimates.pulls()[place])
         });
         Self { computed, refuted }
     }

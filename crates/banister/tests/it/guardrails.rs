@@ -3,7 +3,10 @@
 use crate::common;
 use banister::Agent as _;
 
-use banister::{Direction, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, SignalConfig};
+use banister::{
+    ArmEstimate, Direction, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, Round,
+    SignalConfig,
+};
 use common::{Random, at_most, problem};
 use proptest::prelude::*;
 
@@ -232,7 +235,7 @@ proptest! {
             policy.iter_mut().for_each(|p| *p *= 1.0 - share);
             policy[0] += share;
         }
-        let [lo, hi] = case.guardrail.signal().hull();
+        let [lo, hi] = case.guardrail.own_signal().hull();
         let signal = |a: usize| {
             let (l, u) = case.intervals[a];
             let y = l + case.places[a] * (u - l);
@@ -265,7 +268,7 @@ proptest! {
         };
         let standard = case.guardrail.check("g").expect("a valid guardrail");
         let total: f64 = case.weights.iter().sum();
-        let [lo, hi] = case.guardrail.signal().hull();
+        let [lo, hi] = case.guardrail.own_signal().hull();
         let (mut cost, mut mean) = (0.0, 0.0);
         for (a, w) in case.weights.iter().enumerate() {
             let own = case.intervals[a];
@@ -357,5 +360,125 @@ fn the_first_conversion_of_control_does_not_stall_the_agent() {
             agent.observe(0, conversion, &[conversion]).expect("valid");
             assert!(agent.decide().guardrails[0].slack >= 0.0);
         }
+    }
+}
+
+/// An agent that has seen the same 400 outcomes as the others, with a conversion that earns and a cost that is its own.
+fn after_outcomes(guardrails: Vec<Guardrail>, row: impl Fn(f64, f64) -> Vec<f64>) -> Opb {
+    let mut agent = agent(&problem(3, guardrails), &OpbConfig::default());
+    let mut random = Random::new(5);
+    for round in 0..400 {
+        let mut bit = |p: f64| f64::from(random.unit() < p);
+        let (conversion, cost) = (bit(0.7), bit(0.1));
+        let row = row(conversion, cost);
+        agent.observe(round % 3, conversion, &row).expect("valid");
+    }
+    agent
+}
+
+#[test]
+fn a_signal_that_is_used_twice_is_learned_once() {
+    let strict = |signal: Option<&str>| Guardrail {
+        name: "strict".into(),
+        signal: signal.map(Into::into),
+        ..at_most(0.3, None)
+    };
+    let costs = |agent: &mut Opb| {
+        let estimate = banister::estimates(agent, &Round::default());
+        let of = |arm: &ArmEstimate| {
+            arm.costs
+                .iter()
+                .map(|c| (c.lower, c.upper))
+                .collect::<Vec<_>>()
+        };
+        estimate.iter().map(of).collect::<Vec<_>>()
+    };
+    let mut once = after_outcomes(vec![at_most(0.5, None)], |_, cost| vec![cost]);
+    let twice = |signal| {
+        after_outcomes(vec![at_most(0.5, None), strict(signal)], |_, cost| {
+            vec![cost, cost]
+        })
+    };
+    let (mut shared, mut apart) = (twice(Some("cost 0")), twice(None));
+    for ((once, shared), apart) in costs(&mut once)
+        .iter()
+        .zip(costs(&mut shared))
+        .zip(costs(&mut apart))
+    {
+        // The same ends to the last bit: nothing of δ is spent on the second use.
+        assert_eq!(shared, [once[0], once[0]]);
+        assert!(
+            apart[0].1 > once[0].1,
+            "a signal of its own takes its share"
+        );
+    }
+}
+
+#[test]
+fn the_reward_may_be_bounded_and_contradictions_are_refused() {
+    let floor = Guardrail {
+        name: "conversion".into(),
+        at_least: Some(0.2),
+        signal: Some("reward".into()),
+        ..Guardrail::default()
+    };
+    let alone = Guardrail {
+        signal: None,
+        ..floor.clone()
+    };
+    let mut apart = after_outcomes(vec![alone], |conversion, _| vec![conversion]);
+    let mut agent = after_outcomes(vec![floor.clone()], |conversion, _| vec![conversion]);
+    let estimates = |agent: &mut Opb| banister::estimates(agent, &Round::default());
+    for (arm, apart) in std::iter::zip(estimates(&mut agent), estimates(&mut apart)) {
+        let (reward, cost) = (&arm.reward, &arm.costs[0]);
+        // Mirrored and back: the last digits may differ.
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(near(reward.upper, cost.upper) && near(reward.lower, cost.lower));
+        assert!(
+            near(cost.lower, apart.costs[0].lower),
+            "safety's end has its share"
+        );
+        assert!(
+            reward.upper < apart.reward.upper,
+            "optimism bounds one signal, not two"
+        );
+    }
+    let error = agent
+        .observe(0, 1.0, &[0.0])
+        .expect_err("two values of one signal");
+    assert!(
+        error
+            .to_string()
+            .contains("signal of `reward`, which was 1"),
+        "{error}"
+    );
+    let named = |name: &str, signal: &str| Guardrail {
+        name: name.into(),
+        signal: Some(signal.into()),
+        ..floor.clone()
+    };
+    let ranged = Guardrail {
+        range: Some([0.0, 2.0].into()),
+        ..floor.clone()
+    };
+    let costly = Guardrail {
+        safe_cost: Some(0.4),
+        ..named("quality", "cost 0")
+    };
+    let rows = [
+        (
+            vec![named("a", "b")],
+            "must be `reward` or the name of another guardrail",
+        ),
+        (vec![floor.clone(), named("a", "conversion 0")], "name that"),
+        (vec![ranged], "a signal has one range"),
+        (
+            vec![at_most(0.5, Some(0.3)), costly],
+            "the signal has one mean",
+        ),
+    ];
+    for (guardrails, reason) in rows {
+        let error = problem(2, guardrails).check().expect_err(reason);
+        assert!(error.to_string().contains(reason), "{error}");
     }
 }

@@ -47,7 +47,7 @@ impl Declaration {
         signal("reward", &self.reward)?;
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let field = |name: &str| format!("guardrails[{i}].{name}");
-            signal(&format!("guardrails[{i}]"), &guardrail.signal())?;
+            signal(&format!("guardrails[{i}]"), &guardrail.own_signal())?;
             if let Some((direction, bound)) = guardrail.bound() {
                 check(field(direction.key()), bound, LARGEST_SIGNAL)?;
             }

@@ -304,7 +304,7 @@ impl Seen {
         let mut noise = vec![problem.reward.sub_gaussian.map(|r| r / (hi - lo))];
         let (mut tau, mut known) = (Vec::new(), Vec::new());
         for g in &problem.guardrails {
-            let [lo, hi] = g.signal().hull();
+            let [lo, hi] = g.own_signal().hull();
             let (zero, one, bound) = match (g.at_most, g.at_least) {
                 (Some(bound), _) => (lo, hi, bound),
                 (_, Some(bound)) => (hi, lo, bound),

@@ -1,4 +1,8 @@
-//! Signals of every arm, in its own range and in common units.
+//! The row of signals that an outcome is: the reward, then one per guardrail; each in every arm's own range and in common
+//! units.
+//!
+//! The reward and each guardrail are a signal each. One that two of them name is learned once ([`Signals::learned`]),
+//! from the first of its places in the row.
 
 use std::borrow::Cow;
 
@@ -8,22 +12,25 @@ use crate::error::Error;
 /// Name of the reward among the ranges that an added arm brings.
 pub(crate) const REWARD: &str = "reward";
 
-/// Signals by arm, where their ranges are.
+/// Signals of a row (0 the reward, 1 + i guardrail i).
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct OwnSignals {
-    /// Per signal (0 the reward, 1 + i guardrail i) one per arm; empty where all arms share one range.
-    signals: Vec<Vec<Signal>>,
-    /// True if some signal has ranges by arm.
-    any: bool,
+pub(super) struct Signals {
+    /// One per arm where ranges are by arm; empty where all arms share one.
+    by_arm: Vec<Vec<Signal>>,
+    /// Place in the row of the signal that is learned: its own, or where it stands first.
+    learned: Vec<usize>,
+    /// True if all arms share one range of each signal, and each stands once.
+    plain: bool,
 }
 
-impl OwnSignals {
+impl Signals {
     pub(super) fn new(problem: &Problem) -> Result<Self, Error> {
         let arms = &problem.arms;
-        let mut signals = vec![problem.reward.of_arms(REWARD, arms)?];
+        let mut by_arm = vec![problem.reward.of_arms(REWARD, arms)?];
+        let mut learned = vec![0];
         for (i, guardrail) in problem.guardrails.iter().enumerate() {
             let field = format!("guardrail[{i}]");
-            let own = guardrail.signal().of_arms(&field, arms)?;
+            let own = guardrail.own_signal().of_arms(&field, arms)?;
             if let Some(safe) = own.get(problem.safe) {
                 guardrail.check_safe_cost(&field, safe)?;
                 if guardrail.name == REWARD {
@@ -31,16 +38,80 @@ impl OwnSignals {
                     return Err(Error::invalid(format!("{field}.name"), REWARD, allowed));
                 }
             }
-            signals.push(own);
+            by_arm.push(own);
+            learned.push(problem.place_of_signal(i)?);
         }
+        let once = learned.iter().enumerate().all(|(s, &own)| s == own);
         Ok(Self {
-            any: signals.iter().any(|own| !own.is_empty()),
-            signals,
+            plain: once && by_arm.iter().all(Vec::is_empty),
+            by_arm,
+            learned,
         })
     }
 }
 
 impl Problem {
+    /// Place in the row of the signal that a guardrail bounds.
+    fn place_of_signal(&self, guardrail: usize) -> Result<usize, Error> {
+        let own = &self.guardrails[guardrail];
+        let refuse = |name: &str, allowed: String| {
+            Err(Error::invalid(
+                format!("guardrail[{guardrail}].signal"),
+                name,
+                allowed,
+            ))
+        };
+        let Some(name) = own.signal.as_deref().filter(|name| *name != own.name) else {
+            return Ok(guardrail + 1);
+        };
+        if name == REWARD {
+            return Ok(0);
+        }
+        match self.guardrails.iter().position(|other| other.name == name) {
+            None => refuse(
+                name,
+                "must be `reward` or the name of another guardrail".into(),
+            ),
+            Some(i) => match &self.guardrails[i].signal {
+                Some(first) if first != name => {
+                    refuse(name, format!("it has the signal of {first:?}: name that"))
+                }
+                _ => Ok(i + 1),
+            },
+        }
+    }
+
+    /// The problem with the range of a signal at every guardrail that shares it.
+    pub(super) fn with_shared_signals(&self) -> Result<Self, Error> {
+        let mut problem = self.clone();
+        for (i, own) in problem.guardrails.iter_mut().enumerate() {
+            let place = self.place_of_signal(i)?;
+            let declared = own.own_signal();
+            *own = own.with_signal(&self.reward, &self.guardrails);
+            if declared != SignalConfig::default() && declared != own.own_signal() {
+                let (field, allowed) = (
+                    format!("guardrail[{i}].range"),
+                    "a signal has one range, of the place that is named",
+                );
+                return Err(Error::invalid(field, "another", allowed));
+            }
+            let first = place.checked_sub(1).map(|j| &self.guardrails[j]);
+            let known = first.and_then(|first| first.safe_cost);
+            if let (Some(own), Some(known)) = (own.safe_cost, known)
+                && own != known
+            {
+                let allowed = format!("the signal has one mean, {known} where it stands first");
+                return Err(Error::invalid(
+                    format!("guardrail[{i}].safe_cost"),
+                    own,
+                    allowed,
+                ));
+            }
+            own.safe_cost = own.safe_cost.or(known);
+        }
+        Ok(problem)
+    }
+
     /// Refuses ranges by arm: for agents that scale a signal by one range.
     pub fn one_range_each(&self) -> Result<(), Error> {
         let ranges = self.guardrails.iter().map(|g| &g.range).enumerate();
@@ -66,8 +137,13 @@ impl CheckedProblem {
             None => (&self.reward, Direction::AtMost),
             Some(g) => (&g.signal, g.direction),
         };
-        let own = self.own.signals[signal].get(arm).unwrap_or(common);
+        let own = self.signals.by_arm[signal].get(arm).unwrap_or(common);
         (own, common, direction)
+    }
+
+    /// Place in the row of the signal that is learned for this place: itself, or where the signal stands first.
+    pub(crate) fn learned_at(&self, signal: usize) -> usize {
+        self.signals.learned[signal]
     }
 
     /// A signal (0 the reward, 1 + i guardrail i) in an arm's own range.
@@ -77,7 +153,7 @@ impl CheckedProblem {
 
     /// Signals of all arms (0 the reward, 1 + i guardrail i), or the one that they share.
     pub fn own_signals(&self, signal: usize) -> &[Signal] {
-        match &self.own.signals[signal][..] {
+        match &self.signals.by_arm[signal][..] {
             [] => std::slice::from_ref(self.signal_of(0, signal).1),
             own => own,
         }
@@ -85,7 +161,7 @@ impl CheckedProblem {
 
     /// Highest reward of any arm, also of those added.
     pub(crate) fn highest_reward(&self) -> f64 {
-        let own = self.own.signals[0].iter().map(|signal| signal.hi);
+        let own = self.signals.by_arm[0].iter().map(|signal| signal.hi);
         own.fold(self.reward.hi, f64::max)
     }
 
@@ -93,14 +169,26 @@ impl CheckedProblem {
     /// share where there is none.
     #[inline]
     pub fn holds(&self, arm: Option<usize>, reward: f64, costs: &[f64]) -> bool {
-        if self.own.any {
+        if !self.signals.plain {
             let values = std::iter::once(&reward).chain(costs);
             let mut own = self.signals_of(arm).zip(values);
-            return costs.len() == self.guardrails.len() && own.all(|(own, &x)| own.holds(x));
+            return costs.len() == self.guardrails.len()
+                && own.all(|(own, &x)| own.holds(x))
+                && self.contradicted(reward, costs).is_none();
         }
         costs.len() == self.guardrails.len()
             && self.reward.holds(reward)
             && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.holds(cost))
+    }
+
+    /// The first guardrail whose cost is not the value of the signal that it shares, and that value.
+    fn contradicted(&self, reward: f64, costs: &[f64]) -> Option<(usize, f64)> {
+        let value = |i: usize| {
+            let place = self.signals.learned[i + 1];
+            place.checked_sub(1).map_or(reward, |j| costs[j])
+        };
+        let mut found = (0..costs.len()).map(|i| (i, value(i)));
+        found.find(|&(i, value)| costs[i] != value)
     }
 
     /// Signals of an arm, the reward first; those that all arms share where there is none.
@@ -146,6 +234,11 @@ impl CheckedProblem {
         for (signal, (s, &x)) in self.signals_of(arm).zip(values) {
             check(signal, self.signal_name(s), x)?;
         }
+        if let Some((i, known)) = self.contradicted(reward, costs) {
+            let name = self.signal_name(self.signals.learned[i + 1]);
+            let allowed = format!("it bounds the signal of `{name}`, which was {known}");
+            return Err(Error::invalid(self.signal_name(i + 1), costs[i], allowed));
+        }
         Ok(())
     }
 
@@ -169,8 +262,8 @@ impl CheckedProblem {
     /// A cost may be larger than that of any arm before, but not smaller than the smallest: costs are counted
     /// from there, and the breach detector needs them not to be negative.
     pub fn add_arm(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
-        let by_arm = |s: usize| !self.own.signals[s].is_empty();
-        let names: Vec<&str> = (0..self.own.signals.len())
+        let by_arm = |s: usize| !self.signals.by_arm[s].is_empty();
+        let names: Vec<&str> = (0..self.signals.by_arm.len())
             .filter(|&s| by_arm(s))
             .map(|s| self.signal_name(s))
             .collect();
@@ -182,7 +275,7 @@ impl CheckedProblem {
             return Err(Error::invalid(format!("ranges.{name}"), "given", allowed));
         }
         let mut added = Vec::new();
-        for s in (0..self.own.signals.len()).filter(|&s| by_arm(s)) {
+        for s in (0..self.signals.by_arm.len()).filter(|&s| by_arm(s)) {
             let field = format!("ranges.{}", self.signal_name(s));
             let Some(&range) = ranges.0.get(self.signal_name(s)) else {
                 let allowed = "the ranges of this signal are by arm: an added one brings its own";
@@ -193,14 +286,14 @@ impl CheckedProblem {
             added.push((s, own));
         }
         for (s, own) in added {
-            self.own.signals[s].push(own);
+            self.signals.by_arm[s].push(own);
         }
         Ok(())
     }
 
     /// Ranges of an arm, as [`CheckedProblem::add_arm`] takes them: of the signals whose ranges are by arm.
     pub fn arm_ranges(&self, arm: usize) -> ArmRanges {
-        let signals = self.own.signals.iter().enumerate();
+        let signals = self.signals.by_arm.iter().enumerate();
         let found = signals.filter_map(|(s, own)| {
             let own = own.get(arm)?;
             Some((self.signal_name(s).to_string(), [own.lo, own.hi]))
@@ -239,7 +332,7 @@ impl CheckedProblem {
     fn config_of(&self, s: usize) -> Cow<'_, SignalConfig> {
         match s.checked_sub(1) {
             None => Cow::Borrowed(&self.declared.reward),
-            Some(i) => Cow::Owned(self.declared.guardrails[i].signal()),
+            Some(i) => Cow::Owned(self.declared.guardrails[i].own_signal()),
         }
     }
 }
