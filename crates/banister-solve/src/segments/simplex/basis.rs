@@ -58,8 +58,6 @@ pub(in crate::segments) struct Simplex {
     pub(super) touched: Vec<usize>,
     pub(super) policy: Vec<(usize, f64)>,
     pub(super) purifier: Purifier,
-    /// Thresholds that the search aims at.
-    pub(super) aim: Vec<f64>,
     pub(super) pivots: usize,
     /// Blocks priced since the solve began.
     pub(super) effort: usize,
@@ -97,7 +95,6 @@ impl Simplex {
             touched: vec![],
             policy: Vec::with_capacity((coupling + 1) * (local + 2)),
             purifier: Purifier::default(),
-            aim: vec![],
             pivots: 0,
             effort: 0,
             displaced: true,

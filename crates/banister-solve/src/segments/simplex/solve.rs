@@ -14,9 +14,8 @@ const ARTIFICIAL: f64 = 1e-10;
 const STARTS: usize = 3;
 /// A gap beyond this, relative to the largest rewards, is not rounding.
 const GAP: f64 = 1e-9;
-/// Distance below the thresholds to aim at, relative to the rows' largest sums: where a corner is degenerate,
-/// rounding may leave no other way back.
-const MARGINS: [f64; 4] = [0.0, 1e-13, 1e-12, 1e-11];
+/// Largest distance below the thresholds, relative to the rows' largest sums, that takes rounding back from the basis.
+const RETREAT: f64 = 1e-11;
 /// Masses below this are rounding.
 const GRAIN: f64 = 1e-15;
 
@@ -39,39 +38,23 @@ impl Simplex {
         self.touched.clear();
         let refreshed = self.refresh(blocks, dirty, local_thresholds);
         self.measure(blocks, thresholds);
-        let mut aim = std::mem::take(&mut self.aim);
-        let mut is_within = false;
-        for (i, margin) in MARGINS.into_iter().enumerate() {
-            aim.clear();
-            let scales = thresholds.iter().zip(&self.sum_scale);
-            aim.extend(scales.map(|(tau, scale)| tau - margin * scale));
-            let end = if refreshed {
-                self.search(blocks, &aim, local_thresholds)
-            } else {
-                None
-            };
-            let Some(status) = end else {
-                self.forget();
-                if i == 0 {
-                    self.aim = aim;
-                    table.clear();
-                    return out.set_infeasible();
-                }
-                break;
-            };
-            if status == Status::Budget {
-                self.bound(blocks, local_thresholds);
-            }
-            out.status = status;
-            out.upper_bound = dot(&self.prices, thresholds) + self.tops.iter().sum::<f64>();
-            out.prices.copy_from_slice(&self.prices);
-            is_within = self.publish(blocks, thresholds, margin, local_thresholds, table, out);
-            if is_within {
-                break;
-            }
+        let end = if refreshed {
+            self.search(blocks, thresholds, local_thresholds)
+        } else {
+            None
+        };
+        let Some(status) = end else {
+            self.forget();
+            table.clear();
+            return out.set_infeasible();
+        };
+        if status == Status::Budget {
+            self.bound(blocks, local_thresholds);
         }
-        self.aim = aim;
-        if !is_within {
+        out.status = status;
+        out.upper_bound = dot(&self.prices, thresholds) + self.tops.iter().sum::<f64>();
+        out.prices.copy_from_slice(&self.prices);
+        if !self.publish(blocks, thresholds, local_thresholds, table, out) {
             out.retreats += table.retreat(blocks, thresholds, local_thresholds);
             self.displaced = true;
         }
@@ -310,7 +293,6 @@ impl Simplex {
         &mut self,
         blocks: &[Block],
         thresholds: &[f64],
-        margin: f64,
         local_thresholds: &[f64],
         table: &mut Table,
         out: &mut BlockSolution,
@@ -345,11 +327,11 @@ impl Simplex {
             } else {
                 4.0 * shift
             };
-            if shift > MARGINS[1] {
+            if shift > RETREAT {
                 return false;
             }
             out.retreats += 1;
-            self.values(thresholds, margin + shift);
+            self.values(thresholds, shift);
         }
     }
 
