@@ -132,7 +132,7 @@ impl Comparison {
                     other => {
                         let reason = other.to_string();
                         *unusable.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
-                        Error::Outside { reason }
+                        Error::UserCode { reason }
                     }
                 })
             },

@@ -26,13 +26,13 @@ impl Failures {
         if let Ok(mut first) = self.0.lock() {
             first.get_or_insert(error);
         }
-        Error::Outside { reason }
+        Error::UserCode { reason }
     }
 
     /// The exception behind an error of the simulator, if there is one.
     pub(crate) fn take(&self, error: &Error) -> Option<PyErr> {
         match error {
-            Error::Outside { .. } => self.0.lock().ok()?.take(),
+            Error::UserCode { .. } => self.0.lock().ok()?.take(),
             _ => None,
         }
     }

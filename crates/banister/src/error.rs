@@ -66,7 +66,7 @@ pub enum Error {
     },
     /// An environment or an agent of the user's own failed. The reason is theirs: look there.
     #[error("user-supplied code failed: {reason}")]
-    Outside {
+    UserCode {
         /// Reason, in the words of the code that failed.
         reason: String,
     },

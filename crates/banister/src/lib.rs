@@ -109,7 +109,7 @@ pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
 pub use problem::{
     ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
-    Guardrail, Missing, Model, Outside, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
+    Guardrail, Missing, Model, OutOfRange, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
     SignalConfig, Standard, Unseen, WhenExhausted, check_seen, check_segment, check_segment_fields,
     is_segment_of_fields, segment_of_fields, two_numbers,
 };

@@ -227,7 +227,7 @@ impl Comparison {
                 return Ok(());
             };
             // The error of the core that stops the other runs; ours says more.
-            let stopped = Error::Outside {
+            let stopped = Error::UserCode {
                 reason: error.to_string(),
             };
             failure

@@ -366,7 +366,7 @@ impl CustomRun for FaultyRun {
 
 fn outside(reason: &str) -> Error {
     let reason = reason.to_string();
-    Error::Outside { reason }
+    Error::UserCode { reason }
 }
 
 #[test]

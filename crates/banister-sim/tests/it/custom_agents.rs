@@ -31,7 +31,7 @@ impl Agent for Fixed {
         }
         if Some(self.t) == self.fails {
             let reason = "out of ideas".into();
-            return Err(Error::Outside { reason });
+            return Err(Error::UserCode { reason });
         }
         Ok(&self.decision)
     }
@@ -182,7 +182,7 @@ fn labels_are_unique_and_failing_to_build_is_said_at_once() {
     assert!(error.to_string().starts_with("`agent[1].label` is empty"));
     let never = |_: &banister::Problem, _: u64, _: u64| -> Result<Box<dyn Agent>, Error> {
         let reason = "not today".into();
-        Err(Error::Outside { reason })
+        Err(Error::UserCode { reason })
     };
     let error = with(&config, vec![CustomAgent::new("never", never).into()]).expect_err("fails");
     assert_eq!(error.to_string(), "user-supplied code failed: not today");

@@ -101,9 +101,9 @@ impl<L: Learner> Guarded<L> {
         self.shell.certify_safe(value, reason);
     }
 
-    /// Takes a checked outcome; `holds`: its signals lie in their ranges, and count as they are.
+    /// Learns from a checked outcome; `holds`: its signals lie in their ranges, and count as they are.
     #[inline]
-    pub(crate) fn take(&mut self, outcome: &Outcome, holds: bool) {
+    pub(crate) fn learn_checked(&mut self, outcome: &Outcome, holds: bool) {
         if holds {
             return self.learn(outcome);
         }
@@ -177,7 +177,7 @@ impl<L: Learner> Agent for Guarded<L> {
         if !holds || self.shell.is_full() {
             self.shell.check_signals(outcome, 0)?;
         }
-        self.take(outcome, holds);
+        self.learn_checked(outcome, holds);
         Ok(())
     }
 

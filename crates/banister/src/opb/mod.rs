@@ -101,7 +101,7 @@ impl Opb {
         if !(holds && arm < self.shell.arms.len()) || self.shell.is_full() {
             self.check(&outcome, 0)?;
         }
-        self.take(&outcome, holds);
+        self.learn_checked(&outcome, holds);
         Ok(())
     }
 

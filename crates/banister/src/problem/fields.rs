@@ -74,7 +74,7 @@ pub enum Field {
         range: [f64; 2],
         /// Treatment of a number outside the range.
         #[serde(default, skip_serializing_if = "is_default")]
-        outside: Outside,
+        outside: OutOfRange,
         /// Treatment of a row without a value.
         #[serde(default, skip_serializing_if = "is_default")]
         missing: Missing,
@@ -111,7 +111,7 @@ pub enum Unseen {
 /// Treatment of numbers outside their range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outside {
+pub enum OutOfRange {
     /// They are refused.
     #[default]
     Refuse,
@@ -353,7 +353,7 @@ impl Field {
             (Self::Boolean { .. }, FieldValue::Boolean(flag)) => Some(f64::from(*flag)),
             (Self::Number { range, outside, .. }, FieldValue::Number(x)) => {
                 let is_inside = range[0] <= *x && *x <= range[1];
-                let fits = is_inside || (*outside == Outside::Clip && x.is_finite());
+                let fits = is_inside || (*outside == OutOfRange::Clip && x.is_finite());
                 fits.then_some(*x)
             }
             (
@@ -378,8 +378,8 @@ impl Field {
                 outside,
                 ..
             } => match outside {
-                Outside::Refuse => format!("must be a number in [{lo}, {hi}]"),
-                Outside::Clip => "must be a finite number".to_string(),
+                OutOfRange::Refuse => format!("must be a number in [{lo}, {hi}]"),
+                OutOfRange::Clip => "must be a finite number".to_string(),
             },
             Self::Category { values, unseen, .. } => match unseen {
                 Unseen::Other => "must be a text or a number".to_string(),

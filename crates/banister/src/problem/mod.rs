@@ -15,7 +15,7 @@ mod signals;
 pub use budget::{Budget, Period, WhenExhausted};
 pub use context::{ContextArms, Model};
 pub use direction::Direction;
-pub use fields::{Category, Field, FieldValue, Fields, Missing, Outside, Unseen};
+pub use fields::{Category, Field, FieldValue, Fields, Missing, OutOfRange, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
