@@ -51,7 +51,7 @@ pub use state::{
     Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState, Experiment,
     ExperimentStatus, Facts, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind,
     LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
-    RecordedAlarm, SegmentFields, Segments, period_bounds,
+    RecordedAlarm, SegmentFields, Segments, Share, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,

@@ -39,18 +39,14 @@ impl Command for ImportOutcomes {
             return Ok(Reply::Ready(*known));
         }
         let (d, m) = (import.features.len() / count, import.costs.len() / count);
-        for i in 0..count {
-            let features = &import.features[i * d..(i + 1) * d];
-            let costs = &import.costs[i * m..(i + 1) * m];
-            let arm = import.arms.get(i).copied().unwrap_or_default();
-            let reward = import.rewards[i];
-            let checked = experiment.check_outcome(arm, features, reward, costs, i as u64);
+        let facts = &experiment.facts;
+        let outcomes = import.outcomes(|features| facts.choice(features));
+        for (i, outcome) in outcomes.enumerate() {
             // A file that contradicts the declaration is not taken: nothing of it has happened here.
-            let problem = &experiment.checked.standard;
-            let declared =
-                problem.refuse(import.arms.get(i).map(|&arm| arm as usize), reward, costs);
-            let checked =
-                checked.and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
+            let arm = (!import.arms.is_empty()).then_some(outcome.action);
+            let declared = (facts.problem).refuse(arm, outcome.reward, outcome.costs);
+            let checked = (experiment.check_outcome(&outcome, i as u64))
+                .and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
             checked.map_err(|refusal| match refusal {
                 Refusal::Invalid {
                     field,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use banister::Origin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -214,15 +215,18 @@ impl Transaction<'_> {
         } else {
             (experiment.frame).numbers(action, &event.context, &event.candidates)
         };
-        experiment.check_outcome(action, &features, reward, &costs, before)?;
-        Ok(Some(OutcomeEvent {
+        let outcome = OutcomeEvent {
             action,
             features,
             reward,
             costs,
             by_default,
             segment: event.segment.clone(),
-        }))
+        };
+        let choice = |features| experiment.facts.choice(features);
+        let observed = outcome.observed(choice, Origin::Logged);
+        experiment.check_outcome(&observed, before)?;
+        Ok(Some(outcome))
     }
 }
 

@@ -25,18 +25,26 @@ pub use experiment::{
 };
 pub use facts::{ReadFacts, ReadImports};
 pub use history::{HistoryView, ReadHistory};
-pub use live_state::{EvidenceView, LiveState, ReadState};
-pub use segments::{ReadSegments, SegmentPage, SegmentState};
+pub use live_state::{ArmState, EvidenceView, ExperimentState, ReadState};
+pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;
 pub use ttl::{TtlStatus, Ttls};
 
 use crate::refusal::Refusal;
-use crate::state::EngineState;
+use crate::state::{Core, EngineState};
 
 /// Operation that only reads the state.
 pub trait Query: Send + 'static {
     type Answer: Send + 'static;
+
+    /// Experiment whose learner computes a part of the answer, beside the writer where it is detached.
+    fn learner(&self) -> Option<&str> {
+        None
+    }
+
+    /// Computes that part.
+    fn prepare(&mut self, _learner: &mut Core) {}
 
     /// Reads the answer. The state is mutable only because policies are computed when somebody asks.
     fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal>;

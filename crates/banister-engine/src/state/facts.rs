@@ -3,9 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Choice, ContextArms, Fields, Model};
+use banister::{
+    Agent, Assumption, Certificate, CheckedProblem, Choice, ContextArms, Fields, Model,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
+use crate::events::PublishedPolicy;
 
 /// Facts of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -48,6 +53,26 @@ impl Facts {
         }
     }
 
+    /// A policy with names.
+    pub fn policy(&self, published: &PublishedPolicy, candidates: &[Option<String>]) -> Vec<Share> {
+        let entries = published.policy.iter();
+        entries
+            .map(|&(index, probability)| Share {
+                action: self.action_name(candidates, index as u32),
+                index: index as u32,
+                safe: index == published.safe as usize,
+                probability,
+            })
+            .collect()
+    }
+
+    /// A certificate with names.
+    pub fn certificate(&self, published: &PublishedPolicy) -> Certificate {
+        let guardrails = self.problem.guardrails.iter();
+        let names = guardrails.map(|g| (g.name.as_str(), g.signal.capped));
+        published.certificate(names, self.assumptions.clone())
+    }
+
     /// Numbers of a context, given as events keep it: its numbers, or a code for each field.
     pub fn vector<'a>(&self, context: &'a [f64]) -> Cow<'a, [f64]> {
         match &self.fields {
@@ -64,6 +89,19 @@ impl Facts {
             Kind::Candidates(_) => Choice::Offered(numbers),
         }
     }
+}
+
+/// One entry of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Share {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// True for the safe one.
+    pub safe: bool,
+    /// Its probability.
+    pub probability: f64,
 }
 
 pub(crate) fn facts(

@@ -41,7 +41,7 @@ pub use experiment::{
     AlarmRaised, ArmMissing, Change, Counts, Experiment, ForcedSafe, Imported, Latest, Missing,
     RecordedAlarm,
 };
-pub use facts::Facts;
+pub use facts::{Facts, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus, SegmentCount};
 pub(crate) use learner::{Core, Detached, Frame, LearnedView, SegmentsView};

@@ -148,7 +148,8 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     conflict(engine.add_arm("x", json!({"name": "new", "features": [9.0]})));
     let pulls = |engine: &Engine| {
         let arms = engine.live_state("x").arms.into_iter();
-        arms.map(|(arm, own)| (arm, own.pulls)).collect::<Vec<_>>()
+        arms.map(|own| (own.name, own.estimate.pulls))
+            .collect::<Vec<_>>()
     };
     let before = pulls(&engine);
     let view = engine.add_arm("x", json!({"name": "new"})).unwrap();

@@ -12,7 +12,7 @@ use banister_engine::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{self, Decision, KnownAction};
+use crate::answer::{Decision, KnownAction};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -189,8 +189,8 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
             safe: event.action == safe,
             probability: event.probability,
             shadow: event.shadow,
-            policy: answer::policy(&published, &facts, &candidates),
-            certificate: answer::certificate(&published, &facts),
+            policy: facts.policy(&published, &candidates),
+            certificate: facts.certificate(&published),
             segment: published.segment.clone(),
         },
         draw: event.draw,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json};
+use crate::body::{InPath, InQuery, Json, checked_limit};
 use crate::middleware::rate::{Amounts, Charged};
 use crate::problem::Problem;
 
@@ -83,7 +83,7 @@ const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    limit: Option<u64>,
+    limit: Option<usize>,
     before: Option<u64>,
 }
 
@@ -91,11 +91,7 @@ impl Page {
     /// Number before which to begin, and how many.
     pub fn check(&self) -> Result<(u64, usize), Problem> {
         let status = StatusCode::BAD_REQUEST;
-        let limit = self.limit.unwrap_or(50);
-        if !(1..=1000).contains(&limit) {
-            let (value, allowed) = (limit.to_string(), "must be 1 to 1000");
-            return Err(Problem::of_field(status, "limit", value, allowed));
-        }
+        let limit = checked_limit(self.limit, 50)?;
         if let Some(before) = self.before.filter(|before| *before > LARGEST_NUMBER) {
             let allowed = format!("must be at most {LARGEST_NUMBER}");
             return Err(Problem::of_field(
@@ -105,7 +101,7 @@ impl Page {
                 allowed,
             ));
         }
-        Ok((self.before.unwrap_or(u64::MAX), limit as usize))
+        Ok((self.before.unwrap_or(u64::MAX), limit))
     }
 }
 

@@ -36,8 +36,8 @@ fn plain(decided: &Decided) -> String {
         safe: decided.action == decided.published.safe,
         probability: decided.probability,
         shadow: decided.shadow,
-        policy: answer::policy(&decided.published, facts, &decided.candidates),
-        certificate: answer::certificate(&decided.published, facts),
+        policy: facts.policy(&decided.published, &decided.candidates),
+        certificate: facts.certificate(&decided.published),
         segment: decided.published.segment.clone(),
     })
     .unwrap()

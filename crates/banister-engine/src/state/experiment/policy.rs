@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Origin, Outcome};
+use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Outcome};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
@@ -20,26 +20,11 @@ const MANY_PAIRS: usize = 1000;
 
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
-    pub(crate) fn check_outcome(
-        &self,
-        action: u32,
-        features: &[f64],
-        reward: f64,
-        costs: &[f64],
-        more: u64,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn check_outcome(&self, outcome: &Outcome, more: u64) -> Result<(), Refusal> {
         let all = self.counts.outcomes + self.counts.imported;
         let more = more.saturating_add(self.learner.unknown_to_declared(all));
-        let outcome = Outcome {
-            action: action as usize,
-            choice: self.facts.choice(features),
-            segment: None,
-            reward,
-            costs,
-            origin: Origin::Logged,
-        };
         (self.learner.declared())
-            .check(&outcome, more)
+            .check(outcome, more)
             .map_err(|e| Refusal::of(e, str::to_string))
     }
 

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::{
-    Agent, AlarmAnswer, ArmEstimate, Choice, Error, Fallback, Origin, Outcome, Pending, Round,
-};
+use banister::{Agent, AlarmAnswer, ArmEstimate, Choice, Error, Fallback, Origin, Pending, Round};
 
 use super::frame::{ExperimentStatus, Frame};
 use crate::events::{Candidate, Import, OutcomeEvent, PublishedPolicy};
@@ -83,7 +81,7 @@ pub struct SegmentCount {
 pub(crate) type SegmentsView = (Vec<banister::SegmentView>, usize);
 
 /// An agent and what its policies depend on.
-pub(crate) struct Core {
+pub struct Core {
     agent: Box<dyn Agent>,
     /// Alarms of the agent that events record.
     pub recorded: u64,
@@ -163,14 +161,7 @@ impl Core {
         let (agent, facts) = (&mut *self.agent, &self.frame.facts);
         match op {
             Op::Observe { outcome, origin } => {
-                agent.observe(&Outcome {
-                    action: outcome.action as usize,
-                    choice: facts.choice(&outcome.features),
-                    segment: outcome.segment.as_deref(),
-                    reward: outcome.reward,
-                    costs: &outcome.costs,
-                    origin,
-                })?;
+                agent.observe(&outcome.observed(|features| facts.choice(features), origin))?;
                 // A policy whose bounds have not changed stays published.
                 if !agent.view().is_stale {
                     return Ok(());
