@@ -54,7 +54,7 @@ pub use state::{
     RecordedAlarm, SegmentFields, Segments, Share, period_bounds,
 };
 pub use store::{
-    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,
+    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,
     Store, StoreError, StoredToken, Token, parse_expiry,
 };
 pub use time::Timestamp;

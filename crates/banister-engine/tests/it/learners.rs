@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use banister::Fallback;
 use banister_engine::{
-    Author, Decide, Decided, Event, EventKind, Options, Refusal, Snapshot, rebuild,
+    Author, Decide, Decided, Event, EventKind, Options, Refusal, Snapshot, Span, rebuild,
 };
 use common::engine::{Caller, Engine, check, field};
 use common::{Place, both, until};
@@ -324,7 +324,10 @@ fn authors_own_their_decisions(place: &Place) {
         authors,
         expected.map(|(kind, name)| (kind, name.to_string()))
     );
-    let changes = place.open().changes(1, u64::MAX, 10).unwrap();
+    let changes = place
+        .open()
+        .changes(&Span::before(1, u64::MAX, 10))
+        .unwrap();
     assert!(matches!(changes[0].event().unwrap(), Event::Changed(_)));
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use banister_engine::{
-    Author, Event, Facts, Imported, ReadFacts, ReadImports, Record, Store, Timestamp,
+    Author, Event, Facts, Imported, ReadFacts, ReadImports, Record, Span, Store, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,7 +54,7 @@ pub async fn list(
     let imports = app.query(ReadImports(name)).await?;
     let key = facts.key;
     let read = move |store: &mut dyn Store| {
-        let mut records = store.changes(key, before, limit)?;
+        let mut records = store.changes(&Span::before(key, before, limit))?;
         // Imports are events of their own kind; the last one of each stands for it.
         let newest = imports.iter().rev().filter(|import| import.number < before);
         for import in newest.take(limit) {

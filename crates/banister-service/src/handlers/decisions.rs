@@ -6,7 +6,7 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
+    Author, Cancel, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Span, Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -204,7 +204,7 @@ pub async fn list(
         let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
         // The store gives fewer at once where decisions are large.
         while list.len() < limit {
-            let found = store.decisions(key, before, limit - list.len())?;
+            let found = store.decisions(&Span::before(key, before, limit - list.len()))?;
             let Some(last) = found.last() else {
                 break;
             };

@@ -11,7 +11,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers};
+use banister_engine::{
+    Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers, Span,
+};
 use banister_table::{Limits, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -150,7 +152,7 @@ fn write(
     };
     let mut after = 0;
     loop {
-        let page = readers.with(|store| store.decisions_after(facts.key, after, PAGE))?;
+        let page = readers.with(|store| store.decisions(&Span::after(facts.key, after, PAGE)))?;
         let Some(last) = page.last() else {
             break;
         };
