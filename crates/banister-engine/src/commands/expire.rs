@@ -40,7 +40,7 @@ impl Command for Expire {
         if self.decisions.is_empty()
             && let Some(experiment) = transaction.state.by_key(self.experiment)
         {
-            experiment.settled = experiment.settled.max(self.settled);
+            experiment.trace.settled = experiment.trace.settled.max(self.settled);
         }
         Ok(Reply::Ready(()))
     }

@@ -364,5 +364,5 @@ pub(super) fn alarm(
     now: Timestamp,
 ) -> Option<ForcedSafe> {
     let is_over = |reason| reason == Fallback::BudgetExhausted && experiment.is_covered(sets, now);
-    (experiment.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
+    (experiment.trace.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
 }

@@ -108,7 +108,7 @@ impl Query for ReadState {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
         // Of one that samples the last policy that was drawn, not another.
-        let with_policy = experiment.latest.is_none();
+        let with_policy = experiment.trace.latest.is_none();
         let learned = match self.learned {
             Some(learned) => learned?,
             None => experiment.learner.with(|core| core.view(with_policy))?,
@@ -120,7 +120,7 @@ impl Query for ReadState {
             }
             experiment.allowed(&budgets, &sets, now, policy)
         });
-        let latest = experiment.latest.as_ref();
+        let latest = experiment.trace.latest.as_ref();
         let published = policy.or_else(|| latest.map(|latest| latest.published.clone()));
         let published = published.as_deref();
         let candidates = latest.map_or(&[][..], |latest| &latest.candidates);

@@ -43,7 +43,7 @@ impl Query for ReadStats {
     fn answer(self, state: &mut EngineState) -> Result<Stats, Refusal> {
         let (sets, now) = (state.clock_sets(), state.now);
         let experiments = state.experiments().map(|experiment| {
-            let latest = experiment.latest.as_ref();
+            let latest = experiment.trace.latest.as_ref();
             let guardrails = latest.map_or(&[][..], |latest| &latest.published.guardrails);
             let slacks = std::iter::zip(&experiment.facts.guardrails, guardrails);
             ExperimentStats {

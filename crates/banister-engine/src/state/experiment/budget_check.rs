@@ -131,7 +131,11 @@ impl Experiment {
         for account in &self.budgets.0 {
             let i = account.guardrail;
             let declared = self.checked.standard.guardrails[i].threshold;
-            let mut last = self.latest.iter().map(|own| &own.published.guardrails[i]);
+            let mut last = self
+                .trace
+                .latest
+                .iter()
+                .map(|own| &own.published.guardrails[i]);
             let is_lowered = last.any(|own| own.threshold < declared);
             // With more money since then it binds no more.
             let binds = |pace: &f64| is_lowered && *pace < declared;

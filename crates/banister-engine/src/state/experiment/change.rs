@@ -93,22 +93,24 @@ impl Experiment {
             declaration.default_outcome = outcome;
         }
         if let Some(budgets) = change.budgets {
-            self.budgets.declare(&budgets, &self.facts.guardrails);
+            self.folded
+                .budgets
+                .declare(&budgets, &self.facts.guardrails);
             declaration.budgets = budgets;
         }
         if let Some(status) = change.status {
             self.status = status;
             let was_paused =
-                (self.alarm.as_ref()).is_some_and(|own| own.reason == Fallback::Paused);
+                (self.trace.alarm.as_ref()).is_some_and(|own| own.reason == Fallback::Paused);
             match status {
                 ExperimentStatus::Paused if !was_paused => {
-                    self.alarm = Some(ForcedSafe {
+                    self.trace.alarm = Some(ForcedSafe {
                         reason: Fallback::Paused,
                         since: time,
                         decision: None,
                     });
                 }
-                ExperimentStatus::Running if was_paused => self.alarm = None,
+                ExperimentStatus::Running if was_paused => self.trace.alarm = None,
                 _ => {}
             }
         }

@@ -13,6 +13,7 @@ mod saved;
 mod view_cache;
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use banister::{Agent, Fallback, Origin};
@@ -85,18 +86,34 @@ pub struct Latest {
     pub candidates: Vec<Option<String>>,
 }
 
-/// An experiment as folded.
-pub struct Experiment {
+/// Part of an experiment that is a fold of its events alone, beside the agent.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FoldedState {
     /// The number of the event that created it.
     pub key: u64,
-    pub checked: CheckedDeclaration,
-    pub status: ExperimentStatus,
-    pub created: Timestamp,
     /// Number of its last event.
     pub number: u64,
+    pub created: Timestamp,
+    pub status: ExperimentStatus,
     pub arms: Vec<Arm>,
     pub counts: Counts,
     pub imports: Vec<Imported>,
+    /// Outcomes that never came, by arm.
+    pub missing: Missing,
+    /// Money over time.
+    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
+    pub budgets: Budgets,
+    /// Alarms, the newest last.
+    pub alarms: Vec<RecordedAlarm>,
+    /// Events that turned shadow mode on or off.
+    shadow_switches: Vec<u64>,
+    /// The last policies published: number, and probability of the safe action.
+    shares: VecDeque<(u64, f64)>,
+}
+
+/// What is kept beside it for people and for the expiry thread.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ExperimentTrace {
     /// The trace for the page.
     pub history: History,
     /// Set while the safe action is forced.
@@ -105,16 +122,13 @@ pub struct Experiment {
     pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
-    /// Alarms, the newest last.
-    pub alarms: Vec<RecordedAlarm>,
-    /// Outcomes that never came, by arm.
-    pub missing: Missing,
-    /// Money over time.
-    pub budgets: Budgets,
-    /// Events that turned shadow mode on or off.
-    shadow_switches: Vec<u64>,
-    /// The last policies published: number, and probability of the safe action.
-    shares: VecDeque<(u64, f64)>,
+}
+
+/// An experiment as folded.
+pub struct Experiment {
+    pub checked: CheckedDeclaration,
+    folded: FoldedState,
+    pub trace: ExperimentTrace,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
     /// The policy that budgets last allowed, and what it was made of.
@@ -126,6 +140,20 @@ pub struct Experiment {
     /// The whole of it, and its summary, as queries show them.
     pub(crate) view_cache: ViewCache,
     pub(crate) summary_cache: ViewCache,
+}
+
+impl Deref for Experiment {
+    type Target = FoldedState;
+
+    fn deref(&self) -> &FoldedState {
+        &self.folded
+    }
+}
+
+impl DerefMut for Experiment {
+    fn deref_mut(&mut self) -> &mut FoldedState {
+        &mut self.folded
+    }
 }
 
 impl Experiment {
@@ -151,36 +179,52 @@ impl Experiment {
             ranges: arm.ranges.clone(),
             offered: true,
         });
-        let arms: Vec<Arm> = arms.collect();
-        let (facts, frame, learner) = parts(key, &checked, &arms, agent, 0);
-        let mut budgets = Budgets::default();
-        budgets.declare(&checked.declaration.budgets, &facts.guardrails);
-        Ok(Self {
+        let folded = FoldedState {
             key,
-            status: ExperimentStatus::Running,
-            created,
             number: key,
-            counts: Counts::default(),
-            imports: Vec::new(),
-            history: History::default(),
-            alarm: None,
-            latest: None,
+            created,
+            arms: arms.collect(),
+            ..FoldedState::default()
+        };
+        let trace = ExperimentTrace {
             settled: key,
-            alarms: Vec::new(),
-            missing: Missing::default(),
-            budgets,
-            shadow_switches: Vec::new(),
-            shares: VecDeque::new(),
+            ..ExperimentTrace::default()
+        };
+        let mut experiment = Self::of(checked, folded, trace, agent, 0);
+        let Self {
+            folded,
+            facts,
+            checked,
+            ..
+        } = &mut experiment;
+        (folded.budgets).declare(&checked.declaration.budgets, &facts.guardrails);
+        Ok(experiment)
+    }
+
+    /// Puts an experiment together; `recorded` alarms of the agent are events already.
+    fn of(
+        checked: CheckedDeclaration,
+        folded: FoldedState,
+        trace: ExperimentTrace,
+        agent: Box<dyn Agent>,
+        recorded: u64,
+    ) -> Self {
+        let names = folded.arms.iter().map(|arm| arm.name.clone()).collect();
+        let facts = facts(folded.key, &checked, names, &*agent);
+        let frame = frame(&facts, ExperimentStatus::Running, false);
+        let learner = Learner::new(Core::new(agent, recorded, frame.clone()));
+        Self {
+            checked,
+            folded,
+            trace,
             current: None,
             allowed: None,
-            arms,
             facts,
             frame,
             learner,
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
-            checked,
-        })
+        }
     }
 
     /// Folds one of its events, the first aside; an error says that the log is damaged.
@@ -285,7 +329,7 @@ impl Experiment {
         number: u64,
         published: Arc<PublishedPolicy>,
     ) {
-        self.history.publish(time, &published);
+        self.trace.history.publish(time, &published);
         if self.shares.len() == MOST_SHARES {
             self.shares.pop_front();
         }
@@ -297,7 +341,7 @@ impl Experiment {
         {
             *own = Some(number);
         }
-        self.latest = Some(Latest {
+        self.trace.latest = Some(Latest {
             published,
             candidates: Vec::new(),
         });
@@ -313,7 +357,7 @@ impl Experiment {
     ) -> Result<(), String> {
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
-            if let Some(latest) = &mut self.latest {
+            if let Some(latest) = &mut self.trace.latest {
                 let names = decision.candidates.iter().map(|c| c.name.clone());
                 latest.candidates = names.collect();
             }
@@ -322,7 +366,7 @@ impl Experiment {
         if !decision.shadow {
             let problem = &self.checked.standard;
             reserve(
-                &mut self.budgets,
+                &mut self.folded.budgets,
                 problem,
                 clock_sets,
                 time,
@@ -341,8 +385,8 @@ impl Experiment {
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
-        self.history.decide(time, fallback);
-        self.alarm = fallback.map(|reason| match self.alarm.take() {
+        self.trace.history.decide(time, fallback);
+        self.trace.alarm = fallback.map(|reason| match self.trace.alarm.take() {
             Some(alarm) if alarm.reason == reason => alarm,
             _ => ForcedSafe {
                 reason,
@@ -388,7 +432,7 @@ impl Experiment {
     ) -> Result<(), String> {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
-        self.history.observe(record.time);
+        self.trace.history.observe(record.time);
         self.learner.apply(Op::Observe { outcome, origin })
     }
 
@@ -406,19 +450,4 @@ fn frame(facts: &Arc<Facts>, status: ExperimentStatus, is_forced: bool) -> Arc<F
         status,
         is_forced,
     })
-}
-
-/// The parts that are made of an agent.
-fn parts(
-    key: u64,
-    checked: &CheckedDeclaration,
-    arms: &[Arm],
-    agent: Box<dyn Agent>,
-    recorded: u64,
-) -> (Arc<Facts>, Arc<Frame>, Learner) {
-    let names = arms.iter().map(|arm| arm.name.clone()).collect();
-    let facts = facts(key, checked, names, &*agent);
-    let frame = frame(&facts, ExperimentStatus::Running, false);
-    let core = Core::new(agent, recorded, frame.clone());
-    (facts, frame, Learner::new(core))
 }
