@@ -49,8 +49,8 @@ pub use refusal::Refusal;
 pub use state::{
     Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration, Counts,
     Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState, Experiment,
-    ExperimentStatus, Facts, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind,
-    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    ExperimentInfo, ExperimentStatus, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported,
+    Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
     RecordedAlarm, SegmentFields, Segments, Share, period_bounds,
 };
 pub use store::{

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::{ArmEstimate, Certificate, SegmentCertificate};
 use banister_engine::{
-    AlarmRaised, Decided, Facts, PublishedPolicy, Reported, Share, Timestamp, named_costs,
+    AlarmRaised, Decided, ExperimentInfo, PublishedPolicy, Reported, Share, Timestamp, named_costs,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -118,7 +118,7 @@ pub fn decision(decided: &Decided) -> Result<String, Problem> {
     let shared = match kept {
         Some(kept) => kept,
         None => {
-            made = shared(published, &decided.facts, &decided.candidates)?;
+            made = shared(published, &decided.info, &decided.candidates)?;
             if decided.candidates.is_empty() {
                 published.rendered.get_or_init(|| made)
             } else {
@@ -128,7 +128,7 @@ pub fn decision(decided: &Decided) -> Result<String, Problem> {
     };
     let mut out = String::with_capacity(shared.len() + 256);
     let name = decided
-        .facts
+        .info
         .action_name(&decided.candidates, decided.action);
     // Writing into a string does not fail.
     let _ = write!(
@@ -136,7 +136,7 @@ pub fn decision(decided: &Decided) -> Result<String, Problem> {
         "{{\"id\":{},\"experiment\":{},\"number\":{},\"time\":\"{}\",\"action\":{},\"index\":{},\
          \"safe\":{},\"probability\":{},\"shadow\":{},{shared}}}",
         text(&decided.shown_id())?,
-        text(&decided.facts.experiment)?,
+        text(&decided.info.experiment)?,
         decided.number,
         decided.time,
         text(&name)?,
@@ -151,11 +151,11 @@ pub fn decision(decided: &Decided) -> Result<String, Problem> {
 /// The part of a decision that its policy determines.
 fn shared(
     published: &PublishedPolicy,
-    facts: &Facts,
+    info: &ExperimentInfo,
     candidates: &[Option<String>],
 ) -> Result<String, Problem> {
-    let policy = text(&facts.policy(published, candidates))?;
-    let certificate = text(&facts.certificate(published))?;
+    let policy = text(&info.policy(published, candidates))?;
+    let certificate = text(&info.certificate(published))?;
     let segment = match &published.segment {
         Some(own) => format!(",\"segment\":{}", text(own)?),
         None => String::new(),
@@ -175,7 +175,7 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
             (false, false) => OutcomeStatus::Partial,
         },
         reward: reported.reward,
-        costs: named_costs(&reported.facts.guardrails, &reported.costs),
+        costs: named_costs(&reported.info.guardrails, &reported.costs),
         alarms: reported.alarms.clone(),
     }
 }

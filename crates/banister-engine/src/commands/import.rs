@@ -39,12 +39,12 @@ impl Command for ImportOutcomes {
             return Ok(Reply::Ready(*known));
         }
         let (d, m) = (import.features.len() / count, import.costs.len() / count);
-        let facts = &experiment.facts;
-        let outcomes = import.outcomes(|features| facts.choice(features));
+        let info = &experiment.info;
+        let outcomes = import.outcomes(|features| info.choice(features));
         for (i, outcome) in outcomes.enumerate() {
             // A file that contradicts the declaration is not taken: nothing of it has happened here.
             let arm = (!import.arms.is_empty()).then_some(outcome.action);
-            let declared = (facts.problem).refuse(arm, outcome.reward, outcome.costs);
+            let declared = (info.problem).refuse(arm, outcome.reward, outcome.costs);
             let checked = (experiment.check_outcome(&outcome, i as u64))
                 .and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
             checked.map_err(|refusal| match refusal {
@@ -98,7 +98,7 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
         (
             "costs",
             import.costs.len(),
-            count * experiment.facts.guardrails.len(),
+            count * experiment.info.guardrails.len(),
         ),
     ];
     for (field, length, expected) in lengths {

@@ -124,7 +124,7 @@ impl Query for ReadState {
         let published = policy.or_else(|| latest.map(|latest| latest.published.clone()));
         let published = published.as_deref();
         let candidates = latest.map_or(&[][..], |latest| &latest.candidates);
-        let facts = &experiment.facts;
+        let info = &experiment.info;
         let safe = experiment.checked.safe;
         let own_safe = learned.estimates.get(safe);
         let problem = &experiment.checked.standard;
@@ -145,12 +145,12 @@ impl Query for ReadState {
             }
         });
         Ok(ExperimentState {
-            experiment: facts.experiment.clone(),
+            experiment: info.experiment.clone(),
             number: experiment.number,
             time: now,
             outcomes: learned.outcomes,
-            policy: published.map(|p| facts.policy(p, candidates)),
-            certificate: published.map(|p| facts.certificate(p)),
+            policy: published.map(|p| info.policy(p, candidates)),
+            certificate: published.map(|p| info.certificate(p)),
             estimates: published.map(|p| p.estimates.clone()),
             segment: published.and_then(|p| p.segment.clone()),
             arms: arms.collect(),
@@ -166,7 +166,7 @@ fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceV
     let Some(monitor) = monitor else {
         return Vec::new();
     };
-    let guardrails = experiment.facts.guardrails.iter().enumerate();
+    let guardrails = experiment.info.guardrails.iter().enumerate();
     guardrails
         .map(|(i, name)| EvidenceView {
             guardrail: name.clone(),

@@ -5,12 +5,12 @@
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and the agent's
 //! estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones:
-//! `facts.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
+//! `experiment_info.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
 
 mod digest;
 mod estimates;
 mod experiment;
-mod facts;
+mod experiment_info;
 mod history;
 mod live_state;
 mod segments;
@@ -23,7 +23,7 @@ pub use experiment::{
     ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadExperiment, Refusing,
     RenderedView, SummariseExperiments,
 };
-pub use facts::{ReadFacts, ReadImports};
+pub use experiment_info::{ReadExperimentInfo, ReadImports};
 pub use history::{HistoryView, ReadHistory};
 pub use live_state::{ArmState, EvidenceView, ExperimentState, ReadState};
 pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};

@@ -115,7 +115,7 @@ impl Query for ReadSegments {
         };
         let rows = views.into_iter().map(|view| row(experiment, view));
         Ok(SegmentList {
-            experiment: experiment.facts.experiment.clone(),
+            experiment: experiment.info.experiment.clone(),
             number: experiment.number,
             time,
             total,
@@ -126,9 +126,9 @@ impl Query for ReadSegments {
 
 /// A segment with names, in the units of certificates.
 fn row(experiment: &Experiment, view: SegmentView) -> SegmentRow {
-    let (problem, safe) = (&experiment.facts.problem, experiment.checked.safe);
+    let (problem, safe) = (&experiment.info.problem, experiment.checked.safe);
     let guardrails = problem.guardrails.iter().enumerate();
-    let arms = view.arms.iter().zip(&experiment.facts.arms).enumerate();
+    let arms = view.arms.iter().zip(&experiment.info.arms).enumerate();
     SegmentRow {
         guardrails: guardrails
             .map(|(i, guardrail)| SegmentGuardrail {

@@ -38,7 +38,7 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
     let mut bold = Vec::new();
     for i in 0..60 {
         let decided = engine.decide("x", &format!("d{i}")).unwrap();
-        let name = &decided.facts.arms[decided.action as usize];
+        let name = &decided.info.arms[decided.action as usize];
         let buys = name == "control" || i % 20 == 0;
         if name == "bold" {
             bold.push(i);
@@ -163,7 +163,7 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     );
     let decided = engine.decide("x", "forced").unwrap();
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
-    assert!(decided.facts.assumptions.iter().any(|a| a.watched));
+    assert!(decided.info.assumptions.iter().any(|a| a.watched));
     // An alarm never drops outcomes.
     let before = engine.show("x").unwrap().counts.outcomes;
     let said = json!({"reward": 0.5, "costs": {"errors": 0}});
@@ -249,7 +249,7 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     let decided = engine.decide("x", "a").unwrap();
-    let arm = decided.facts.arms[decided.action as usize].clone();
+    let arm = decided.info.arms[decided.action as usize].clone();
     let said = json!({"reward": 2, "costs": {"errors": 1.6}});
     let reported = engine.report("x", "a", said.clone()).unwrap();
     assert_eq!(

@@ -137,7 +137,7 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
     let decided = engine.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(decided.facts.action_name(&[], 3), "late");
+    assert_eq!(decided.info.action_name(&[], 3), "late");
     let played = until_played(&engine, 3);
     assert!(engine.report("x", &played, outcome()).unwrap().complete);
     // What cannot be.
@@ -398,7 +398,7 @@ fn candidates_are_brought_by_decisions(place: &Place) {
         check(&decided);
         assert_eq!(decided.published.safe, 2);
         let name = decided
-            .facts
+            .info
             .action_name(&decided.candidates, decided.action);
         assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
         engine.report("x", &format!("d{i}"), outcome()).unwrap();

@@ -6,7 +6,8 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Span, Store,
+    Author, Cancel, DecisionRequest, OutcomeReport, ReadExperimentInfo, Refusal, Report, Span,
+    Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,8 +199,8 @@ pub async fn list(
     InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
     let (mut before, limit) = page.check()?;
-    let facts = app.query(ReadFacts(name.into())).await?;
-    let key = facts.key;
+    let info = app.query(ReadExperimentInfo(name.into())).await?;
+    let key = info.key;
     let read = move |store: &mut dyn Store| {
         let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
         // The store gives fewer at once where decisions are large.
@@ -209,7 +210,7 @@ pub async fn list(
                 break;
             };
             before = last.decision.number;
-            list.extend(found.iter().map(|found| audit::summary(found, &facts)));
+            list.extend(found.iter().map(|found| audit::summary(found, &info)));
         }
         Ok(list)
     };

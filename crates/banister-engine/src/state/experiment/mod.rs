@@ -25,9 +25,11 @@ use crate::events::{DecisionEvent, Event, OutcomeEvent, Record, shown_id};
 use crate::state::budget::Budgets;
 use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
-use crate::state::facts::{Facts, facts};
+use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
-use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, PendingDecision};
+use crate::state::learner::{
+    Arm, Core, ExperimentStatus, Learner, LearnerEvent, PendingDecision, PolicyInputs,
+};
 use crate::time::Timestamp;
 pub use alarm::{AlarmRaised, RecordedAlarm};
 use budget_check::Allowed;
@@ -133,9 +135,9 @@ pub struct Experiment {
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
     /// The policy that budgets last allowed, and what it was made of.
     allowed: Option<Allowed>,
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) info: Arc<ExperimentInfo>,
     /// All that policies depend on beside what is learned; another one after every change.
-    pub(crate) frame: Arc<Frame>,
+    pub(crate) inputs: Arc<PolicyInputs>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
     pub(crate) view_cache: ViewCache,
@@ -193,11 +195,11 @@ impl Experiment {
         let mut experiment = Self::of(checked, folded, trace, agent, 0);
         let Self {
             folded,
-            facts,
+            info,
             checked,
             ..
         } = &mut experiment;
-        (folded.budgets).declare(&checked.declaration.budgets, &facts.guardrails);
+        (folded.budgets).declare(&checked.declaration.budgets, &info.guardrails);
         Ok(experiment)
     }
 
@@ -210,17 +212,17 @@ impl Experiment {
         recorded: u64,
     ) -> Self {
         let names = folded.arms.iter().map(|arm| arm.name.clone()).collect();
-        let facts = facts(folded.key, &checked, names, &*agent);
-        let frame = frame(&facts, ExperimentStatus::Running, false);
-        let learner = Learner::new(Core::new(agent, recorded, frame.clone()));
+        let info = info(folded.key, &checked, names, &*agent);
+        let inputs = inputs(&info, ExperimentStatus::Running, false);
+        let learner = Learner::new(Core::new(agent, recorded, inputs.clone()));
         Self {
             checked,
             folded,
             trace,
             current: None,
             allowed: None,
-            facts,
-            frame,
+            info,
+            inputs,
             learner,
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
@@ -282,15 +284,15 @@ impl Experiment {
                 if let Some(number) = record.decision {
                     // With a time to live its outcome was to come in order, and nothing waits for it.
                     let waits = self.checked.declaration.ttl_seconds.is_none();
-                    self.learner.apply(Op::GiveUp(PendingDecision {
+                    self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
                         number,
                         action,
                         segment,
                         safe_probability: waits.then_some(0.0),
                     }))?;
                 }
-                if self.is_forced_by_missing() != self.frame.is_forced {
-                    self.reframe()?;
+                if self.is_forced_by_missing() != self.inputs.is_forced {
+                    self.refresh_inputs()?;
                 }
             }
             Event::AlarmRaised(json) => {
@@ -316,7 +318,7 @@ impl Experiment {
                         number: record.number,
                     }),
                 }
-                self.learner.apply(Op::Import(import))?;
+                self.learner.apply(LearnerEvent::Import(import))?;
             }
         }
         Ok(())
@@ -403,7 +405,7 @@ impl Experiment {
         decision: &DecisionEvent,
         safe_probability: Option<f64>,
     ) -> Result<(), String> {
-        self.learner.apply(Op::Announce(PendingDecision {
+        self.learner.apply(LearnerEvent::Announce(PendingDecision {
             number,
             action: decision.action,
             segment: decision.segment.clone(),
@@ -420,8 +422,8 @@ impl Experiment {
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
         retired.offered = false;
-        self.learner.apply(Op::RetireArm(arm))?;
-        self.reframe()
+        self.learner.apply(LearnerEvent::RetireArm(arm))?;
+        self.refresh_inputs()
     }
 
     fn observe(
@@ -433,20 +435,26 @@ impl Experiment {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
         self.trace.history.observe(record.time);
-        self.learner.apply(Op::Observe { outcome, origin })
+        self.learner
+            .apply(LearnerEvent::Observe { outcome, origin })
     }
 
     /// Something that policies depend on has changed.
-    fn reframe(&mut self) -> Result<(), String> {
+    fn refresh_inputs(&mut self) -> Result<(), String> {
         let is_forced = self.is_forced_by_missing();
-        self.frame = frame(&self.facts, self.status, is_forced);
-        self.learner.apply(Op::Frame(self.frame.clone()))
+        self.inputs = inputs(&self.info, self.status, is_forced);
+        self.learner
+            .apply(LearnerEvent::PolicyInputs(self.inputs.clone()))
     }
 }
 
-fn frame(facts: &Arc<Facts>, status: ExperimentStatus, is_forced: bool) -> Arc<Frame> {
-    Arc::new(Frame {
-        facts: facts.clone(),
+fn inputs(
+    info: &Arc<ExperimentInfo>,
+    status: ExperimentStatus,
+    is_forced: bool,
+) -> Arc<PolicyInputs> {
+    Arc::new(PolicyInputs {
+        info: info.clone(),
         status,
         is_forced,
     })

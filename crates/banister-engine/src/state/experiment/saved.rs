@@ -195,7 +195,7 @@ impl Experiment {
             .map_err(|e| e.to_string())?
             .agent;
         let mut experiment = Self::of(checked, folded, saved.trace, agent, recorded);
-        experiment.reframe()?;
+        experiment.refresh_inputs()?;
         Ok(experiment)
     }
 }

@@ -1,4 +1,4 @@
-//! Facts of an experiment that answers need.
+//! Declared properties of an experiment that answers need.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
 use crate::events::PublishedPolicy;
 
-/// Facts of an experiment that answers need; they change only when arms are added.
+/// Declared properties of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
-pub struct Facts {
+pub struct ExperimentInfo {
     /// Name of the experiment.
     pub experiment: String,
     /// The number of the event that created it.
@@ -42,7 +42,7 @@ pub struct Facts {
     pub assumptions: Vec<Assumption>,
 }
 
-impl Facts {
+impl ExperimentInfo {
     /// Name of an action: the arm's, the candidate's, its index, or `safe`.
     pub fn action_name(&self, candidates: &[Option<String>], action: u32) -> String {
         let place = action as usize;
@@ -104,14 +104,14 @@ pub struct Share {
     pub probability: f64,
 }
 
-pub(crate) fn facts(
+pub(crate) fn info(
     key: u64,
     checked: &CheckedDeclaration,
     arms: Vec<String>,
     agent: &dyn Agent,
-) -> Arc<Facts> {
+) -> Arc<ExperimentInfo> {
     let guardrails = checked.declaration.guardrails.iter();
-    Arc::new(Facts {
+    Arc::new(ExperimentInfo {
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
