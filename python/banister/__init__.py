@@ -28,14 +28,13 @@ from ._guardrail import Guardrail, Reward
 from ._native import (
     Decision,
     DecisionBatch,
-    SegmentCertificate,
     Solution,
     SolutionBatch,
     __version__,
     solve_lp,
     solve_oplb,
 )
-from ._segments import SegmentTable, SegmentView
+from ._segments import SegmentCertificate, SegmentTable, SegmentView
 from .client import *
 from .client.types import Certificate, GuardrailCertificate
 from .offline import *

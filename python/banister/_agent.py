@@ -164,13 +164,14 @@ class Agent(_native.Agent):
         # On a copy first: outcomes that are refused must not cost what was learned before.
         trial = self.__copy__()
         trial.reset()
-        trial._learn(decisions, rewards, costs, contexts, segments)
+        outcomes: dict[str, Any] = {"contexts": contexts, "segments": segments, "_is_logged": True}
+        trial.observe_batch(decisions, rewards, costs, **outcomes)
         # A table that contradicts the declaration is a mistake; what happens later is an alarm.
         for alarm in trial.alarms:
             if alarm.kind in ("range", "reward_range"):
                 raise ValueError(alarm.message)
         self.reset()
-        self._learn(decisions, rewards, costs, contexts, segments)
+        self.observe_batch(decisions, rewards, costs, **outcomes)
         return self
 
     def partial_fit(
@@ -194,23 +195,27 @@ class Agent(_native.Agent):
         """
         if segments is not None or self._segment_fields is not None:
             is_one = self._is_one_segment(segments)
-            actions = self._pick(contexts=contexts, segments=[segments] if is_one else segments).actions
+            actions = self._pick(contexts=contexts, segments=[segments] if is_one else segments)
             return actions[0] if is_one else actions
         given = self._as_numbers(contexts)
         shape: tuple[int, ...] = np.shape(given) if given is not None else ()
         if self.context is not None:
             rows = [given] if len(shape) == 1 else given
-            actions = self._pick(contexts=rows).actions
+            actions = self._pick(contexts=rows)
             return actions[0] if len(shape) == 1 else actions
         if contexts is None:
-            return self._pick(1).actions[0]
+            return self._pick(size=1)[0]
         if self.takes_features and len(shape) == 2:
             raise ValueError(
                 f"`contexts` has shape {shape}: {shape[0]} actions of one round, or {shape[0]} rounds? "
                 "For one decision among actions use `decide(actions=contexts).action`; for one per "
                 "row make the agent with `context=` and named arms, or give (rounds, actions, features)"
             )
-        return self._pick(actions=given).actions
+        return self._pick(actions=given)
+
+    def _pick(self, **rounds: Any) -> list[Any]:
+        """Draws actions whose outcomes come by name or number."""
+        return self.decide_batch(**rounds, _is_kept=False).actions
 
     def predict_expectations(self, contexts: ContextsLike | None = None, segments: SegmentsLike | None = None) -> Any:
         """Returns the estimated mean reward of every arm; NaN for one that was never played.

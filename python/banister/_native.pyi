@@ -9,6 +9,7 @@ from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
 from ._guardrail import RewardLike
+from ._segments import SegmentCertificate
 from ._types import (
     ArmName,
     ContextLike,
@@ -28,33 +29,6 @@ class _Random(Protocol):
     """A numpy Generator, or anything else with a `random` method."""
 
     def random(self) -> float: ...
-
-@final
-class SegmentCertificate:
-    """A segment's own part of a certificate, in the units of the signals."""
-    def __new__(cls, pickled: bytes) -> Self: ...
-    @property
-    def name(self) -> str:
-        """The segment."""
-    @property
-    def pooled(self) -> bool:
-        """True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
-        those only."""
-    @property
-    def contexts(self) -> int:
-        """Decisions seen in it before this one."""
-    @property
-    def frequency(self) -> float:
-        """Share of all decisions that had this policy."""
-    @property
-    def costs(self) -> dict[str, float]:
-        """Pessimistic cost of the segment's own policy, by guardrail."""
-    @property
-    def by_frequencies(self) -> dict[str, float]:
-        """Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
-        exactly."""
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the same as a dictionary."""
 
 @final
 class Decision:
@@ -190,6 +164,7 @@ class Agent:
         *,
         contexts: ContextsLike | None = None,
         segments: SegmentsLike | None = None,
+        _is_kept: bool = True,
     ) -> DecisionBatch:
         """Makes many decisions at once, without learning in between."""
     def observe_batch(
@@ -201,14 +176,9 @@ class Agent:
         features: ArrayLike | None = None,
         contexts: ContextsLike | None = None,
         segments: SegmentsLike | None = None,
+        _is_logged: bool = False,
     ) -> None:
         """Takes many outcomes at once: all of them, or, if one is refused, none."""
-    def _pick(
-        self, size: int | None = None, actions: ArrayLike | None = None, contexts: object = ..., segments: object = ...
-    ) -> DecisionBatch: ...
-    def _learn(
-        self, actions: object, rewards: ArrayLike, costs: object = ..., contexts: object = ..., segments: object = ...
-    ) -> None: ...
     def _policy_in(self, segment: SegmentLike) -> dict[Any, float]: ...
     def _segment_names(self, segments: SegmentsLike) -> list[str]: ...
     def _segments(self) -> list[dict[str, Any]]: ...
@@ -354,15 +324,8 @@ class ResultTable:
 class Results:
     """Results of a simulation."""
     def __new__(cls, pickled: bytes) -> Self: ...
-    @property
-    def curves(self) -> ResultTable:
-        """Statistics over runs at the checkpoints."""
-    @property
-    def runs(self) -> ResultTable:
-        """One row per run."""
-    @property
-    def alarms(self) -> ResultTable:
-        """Alarms: one row per run."""
+    def table(self, name: str) -> ResultTable:
+        """A table by name: `curves` (statistics over runs at the checkpoints), `runs` or `alarms` (one row per run)."""
     @property
     def instances(self) -> list[dict[str, Any]]:
         """The instances: each with its name, arms, guardrails, optimum and agents."""
@@ -425,27 +388,11 @@ class Compared:
     @property
     def results(self) -> Results:
         """Curves and runs."""
-    @property
-    def leaderboard(self) -> ResultTable:
-        """One row per instance and agent, by promise."""
-    @property
-    def pairs(self) -> ResultTable:
-        """Paired differences: one row per instance and pair of agents."""
-    @property
-    def overall(self) -> ResultTable:
-        """Paired differences over all instances: one row per pair of agents."""
-    @property
-    def ranks(self) -> ResultTable:
-        """Mean ranks over instances: one row per promise and agent."""
-    @property
-    def traces(self) -> ResultTable:
-        """Every run at every checkpoint, with the values that were swept."""
-    @property
-    def published(self) -> ResultTable:
-        """Published numbers beside ours."""
-    @property
-    def left_out(self) -> ResultTable:
-        """Agents that do not fit an instance."""
+    def table(self, name: str) -> ResultTable:
+        """A table by name: `leaderboard` (one row per instance and agent, by promise), `pairs` (paired differences by
+        instance), `overall` (those over all instances), `ranks` (mean ranks over instances), `traces` (every run at
+        every checkpoint, with the values that were swept), `published` (published numbers beside ours) or `left_out`
+        (agents that do not fit an instance)."""
     @property
     def points(self) -> list[dict[str, Any]]:
         """Points of a figure of regret against violation, one entry per instance and agent: the means and
@@ -536,32 +483,10 @@ def evaluate_log(
     reward: RewardLike | None,
     guardrails: Sequence[Any],
     options: Mapping[str, object],
-) -> list[dict[str, Any]]:
-    """Estimates the reward and every cost of a policy: a list, the reward first."""
-
-def evaluate_segments(
-    log: Any,
-    policy: int | NDArray[np.float64],
-    *,
-    model: NDArray[np.float64] | None,
-    reward: RewardLike | None,
-    guardrails: Sequence[Any],
-    options: Mapping[str, object],
-) -> list[tuple[str, list[dict[str, Any]], str | None]]:
-    """Estimates by segment, those with the most rounds first: name, estimates as of `evaluate_log`, or the reason why
-    there are none."""
-
-def judge_log(
-    log: Any,
-    policy: int | NDArray[np.float64],
-    *,
-    model: NDArray[np.float64] | None,
-    reward: RewardLike | None,
-    guardrails: Sequence[Any],
-    safe: int,
-    options: Mapping[str, object],
-) -> list[dict[str, Any]]:
-    """Judges the guardrails, which are those of the log in its order."""
+    by_segment: bool = False,
+    safe: int | None = None,
+) -> Any:
+    """Estimates the reward and every cost of a policy, and judges the guardrails."""
 
 def direction_symbol(direction: str) -> str:
     """Returns the relation between an allowed signal and its threshold: "≤" or "≥"."""

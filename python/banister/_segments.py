@@ -18,6 +18,37 @@ if TYPE_CHECKING:
 POOL = "(pool)"
 
 
+@dataclass(frozen=True, repr=False)
+class SegmentCertificate:
+    """A segment's own part of a certificate, in the units of the signals."""
+
+    #: The segment.
+    name: str
+    #: True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
+    #: those only.
+    pooled: bool
+    #: Decisions seen in it before this one.
+    contexts: int
+    #: Share of all decisions that had this policy.
+    frequency: float
+    #: Pessimistic cost of the segment's own policy, by guardrail.
+    costs: dict[str, float]
+    #: Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
+    #: exactly.
+    by_frequencies: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the same as a dictionary."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        costs = ", ".join(f"{name}: {cost:.6g}" for name, cost in self.costs.items())
+        return (
+            f'SegmentCertificate(name="{self.name}", pooled={self.pooled}, contexts={self.contexts}, '
+            f"frequency={self.frequency:.6g}, costs={{{costs}}})"
+        )
+
+
 @dataclass(frozen=True)
 class SegmentView:
     """A segment that has a policy of its own, or the pool of those that share one."""

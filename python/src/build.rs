@@ -307,37 +307,37 @@ fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
 
 /// Makes an agent from the arguments of its constructor.
 pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
-    let take = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+    let take_argument = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
         let value = kwargs.get_item(name)?;
         if value.is_some() {
             kwargs.del_item(name)?;
         }
         Ok(value.filter(|value| !value.is_none()))
     };
-    let seed = sampler(kwargs.py(), take("seed")?.as_ref())?;
-    if let Some(snapshot) = take("_snapshot")? {
+    let seed = sampler(kwargs.py(), take_argument("seed")?.as_ref())?;
+    if let Some(snapshot) = take_argument("_snapshot")? {
         return restore(kwargs.py(), snapshot.extract()?, Some(kind));
     }
     let declared = arms(
-        take("arms")?.as_ref(),
-        take("features")?.as_ref(),
-        take("safe_action")?.as_ref(),
+        take_argument("arms")?.as_ref(),
+        take_argument("features")?.as_ref(),
+        take_argument("safe_action")?.as_ref(),
     )?;
-    let safe = safe(take("safe")?.as_ref(), &declared)?;
+    let safe = safe(take_argument("safe")?.as_ref(), &declared)?;
     let mut problem = Problem {
         safe,
         arms: declared.names,
         features: declared.features,
-        reward: reward(take("reward")?.as_ref())?,
-        guardrails: guardrails(take("guardrails")?.as_ref())?,
+        reward: reward(take_argument("reward")?.as_ref())?,
+        guardrails: guardrails(take_argument("guardrails")?.as_ref())?,
         ..Problem::default()
     };
     let mut segment_fields = Vec::new();
-    if let Some(segments) = take("segments")? {
+    if let Some(segments) = take_argument("segments")? {
         (segment_fields, problem.segments) = segment::declared(&segments)?;
     }
     let mut context_fields = None;
-    let numbers = take("context")?;
+    let numbers = take_argument("context")?;
     let parameters = match to_json(kwargs.as_any(), "")? {
         // `lambda_`: Python has its own use for the word.
         Value::Object(map) => map

@@ -8,7 +8,7 @@ use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     self, Agents, Entry, Fields, Journal, JournalError, PublishedNumber, SUITES, Suite, expand,
 };
-use banister_sim::{AgentSource, ExperimentConfig, Options};
+use banister_sim::{ExperimentConfig, Options};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -19,7 +19,7 @@ use crate::build::{in_arguments, without_nulls};
 use crate::compared::Compared;
 use crate::foreign::Failures;
 use crate::json::{declared, to_json};
-use crate::simulate::{Given, pool, raise, shown, watched};
+use crate::simulate::{agent_sources, pool, raise, shown, watched};
 
 /// The suites by name, each with what it is for.
 #[pyfunction]
@@ -79,12 +79,12 @@ impl Comparison {
         for entry in &mut entries {
             entry.set_run(settings.horizon, settings.runs, settings.seed);
         }
-        let given = agents
-            .map(|agents| GivenAgents::new(agents, &failures))
-            .transpose()?;
-        let asked = match &given {
-            None => Agents::Proposed,
-            Some(given) => Agents::Given(given.agents.clone()),
+        let (asked, is_foreign) = match agents {
+            None => (Agents::Proposed, false),
+            Some(agents) => {
+                let (agents, is_foreign) = agent_sources(agents, &failures, variants)?;
+                (Agents::Given(agents), is_foreign)
+            }
         };
         let comparison =
             compare::Comparison::plan_in(entries, &asked, skip_unfit, Path::new(folder))
@@ -93,7 +93,7 @@ impl Comparison {
             comparison,
             published,
             failures,
-            is_foreign: given.is_some_and(|given| given.any_foreign),
+            is_foreign,
         })
     }
 
@@ -187,36 +187,6 @@ fn plain(value: Value) -> Value {
             .collect(),
         Value::Array(list) => list.into_iter().map(plain).collect(),
         other => other,
-    }
-}
-
-/// The agents that were asked for.
-struct GivenAgents {
-    agents: Vec<(AgentSource, Fields)>,
-    any_foreign: bool,
-}
-
-impl GivenAgents {
-    fn new(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<Self> {
-        let mut given = Self {
-            agents: Vec::new(),
-            any_foreign: false,
-        };
-        for (i, agent) in agents.iter().enumerate() {
-            let path = format!("agents[{i}]");
-            match Given::new(&agent, &path, failures)? {
-                Given::Foreign(agent) => {
-                    given.agents.push((agent, Vec::new()));
-                    given.any_foreign = true;
-                }
-                Given::Declared(value) => {
-                    for (config, fields) in variants(value, &path)? {
-                        given.agents.push((config.into(), fields));
-                    }
-                }
-            }
-        }
-        Ok(given)
     }
 }
 

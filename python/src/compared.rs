@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::json::to_python;
 use crate::pickle::{self, Reduced};
-use crate::results::{LazyTable, ResultTable, Results};
+use crate::results::{LazyTables, ResultTable, Results};
 
 /// Results of a comparison.
 #[pyclass(frozen, module = "banister._native")]
@@ -22,13 +22,7 @@ pub(crate) struct Compared {
     traces: Option<(Comparison, Traces)>,
     published: DataTable,
     left_out: DataTable,
-    boards: LazyTable,
-    pairs: LazyTable,
-    overall: LazyTable,
-    ranks: LazyTable,
-    long: LazyTable,
-    verdicts: LazyTable,
-    absent: LazyTable,
+    tables: LazyTables,
 }
 
 /// Per instance and agent its runs.
@@ -41,13 +35,13 @@ impl Compared {
         type Values = (banister_sim::Results, DataTable, DataTable, DataTable);
         let (results, published, left_out, long): Values = pickle::restore(pickled)?;
         let compared = Self::around(results, published, left_out);
-        compared.long.get(|| long);
+        compared.tables.get("traces", || Some(long))?;
         Ok(compared)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let own = slf.get();
-        let long = own.traces(slf.py());
+        let long = own.table(slf.py(), "traces")?;
         let values = (&*own.results, &own.published, &own.left_out, long.data());
         pickle::reduce(slf, &values)
     }
@@ -58,46 +52,24 @@ impl Compared {
         Results::new(Arc::clone(&self.results))
     }
 
-    /// One row per instance and agent, by promise.
-    #[getter]
-    fn leaderboard(&self) -> ResultTable {
-        self.boards.get(|| tables::leaderboards(&self.results))
-    }
-
-    /// Paired differences: one row per instance and pair of agents.
-    #[getter]
-    fn pairs(&self) -> ResultTable {
-        self.pairs.get(|| tables::pairs(&self.results))
-    }
-
-    /// Paired differences over all instances: one row per pair of agents.
-    #[getter]
-    fn overall(&self) -> ResultTable {
-        self.overall.get(|| tables::overall(&self.results))
-    }
-
-    /// Mean ranks over instances: one row per promise and agent.
-    #[getter]
-    fn ranks(&self) -> ResultTable {
-        self.ranks.get(|| tables::ranks(&self.results))
-    }
-
-    /// Every run at every checkpoint, with the values that were swept.
-    #[getter]
-    fn traces(&self, py: Python<'_>) -> ResultTable {
-        py.detach(|| self.long.get(|| self.long_table()))
-    }
-
-    /// Published numbers beside ours.
-    #[getter]
-    fn published(&self) -> ResultTable {
-        self.verdicts.get(|| self.published.clone())
-    }
-
-    /// Agents that do not fit an instance.
-    #[getter]
-    fn left_out(&self) -> ResultTable {
-        self.absent.get(|| self.left_out.clone())
+    /// A table by name: `leaderboard` (one row per instance and agent, by promise), `pairs` (paired differences by
+    /// instance), `overall` (those over all instances), `ranks` (mean ranks over instances), `traces` (every run at
+    /// every checkpoint, with the values that were swept), `published` (published numbers beside ours) or `left_out`
+    /// (agents that do not fit an instance).
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<ResultTable> {
+        let build = || {
+            Some(match name {
+                "leaderboard" => tables::leaderboards(&self.results),
+                "pairs" => tables::pairs(&self.results),
+                "overall" => tables::overall(&self.results),
+                "ranks" => tables::ranks(&self.results),
+                "traces" => self.long_table(),
+                "published" => self.published.clone(),
+                "left_out" => self.left_out.clone(),
+                _ => return None,
+            })
+        };
+        py.detach(|| self.tables.get(name, build))
     }
 
     /// Points of a figure of regret against violation, one entry per instance and agent: the means and
@@ -151,13 +123,7 @@ impl Compared {
             traces: None,
             published,
             left_out,
-            boards: LazyTable::default(),
-            pairs: LazyTable::default(),
-            overall: LazyTable::default(),
-            ranks: LazyTable::default(),
-            long: LazyTable::default(),
-            verdicts: LazyTable::default(),
-            absent: LazyTable::default(),
+            tables: LazyTables::default(),
         }
     }
 

@@ -44,7 +44,7 @@ impl Fields {
 
     /// The fields as declared.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        as_python(py, &self.0)
+        to_python(py, &self.0)
     }
 
     /// Returns the vector of a row.
@@ -111,15 +111,6 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<baniste
         error => crate::error::raise(error),
     })?;
     Ok(fields)
-}
-
-/// The fields as Python has them.
-pub(crate) fn as_python<'py>(
-    py: Python<'py>,
-    fields: &banister::Fields,
-) -> PyResult<Bound<'py, PyAny>> {
-    let json = serde_json::to_value(fields);
-    to_python(py, &json.map_err(|e| PyValueError::new_err(e.to_string()))?)
 }
 
 /// Makes the vector of a row: a mapping, or a Series of pandas.

@@ -20,17 +20,21 @@ use crate::input::{Numbers, costs, count, number};
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
 impl Failures {
-    /// The error that stops the simulator in place of an exception.
-    fn keep(&self, py: Python<'_>, error: PyErr) -> Error {
-        let reason = error.value(py).to_string();
-        if let Ok(mut first) = self.0.lock() {
-            first.get_or_insert(error);
-        }
-        Error::UserCode { reason }
+    /// Runs Python code for the simulator, which an exception stops with an error in its place.
+    fn attach<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
+        Python::attach(|py| {
+            work(py).map_err(|error| {
+                let reason = error.value(py).to_string();
+                if let Ok(mut first) = self.0.lock() {
+                    first.get_or_insert(error);
+                }
+                Error::UserCode { reason }
+            })
+        })
     }
 
-    /// The exception behind an error of the simulator, if there is one.
-    pub(crate) fn take(&self, error: &Error) -> Option<PyErr> {
+    /// Takes out the exception behind an error of the simulator, if there is one.
+    pub(crate) fn take_exception(&self, error: &Error) -> Option<PyErr> {
         match error {
             Error::UserCode { .. } => self.0.lock().ok()?.take(),
             _ => None,
@@ -73,28 +77,22 @@ impl CustomEnvironment for Environment {
     }
 
     fn start(&self, seed: u64, run: u64) -> Result<Box<dyn CustomRun>, Error> {
-        Python::attach(|py| {
-            let begin = || -> PyResult<EnvironmentRun> {
-                // Its own copy: nothing of one run reaches another.
-                let object = py
-                    .import(intern!(py, "copy"))?
-                    .call_method1(intern!(py, "deepcopy"), (self.object.bind(py),))?;
-                let rng = generator(py, seed, run, 0)?;
-                if object.hasattr(intern!(py, "start"))? {
-                    object.call_method1(intern!(py, "start"), (&rng,))?;
-                }
-                Ok(EnvironmentRun {
-                    object: object.unbind(),
-                    rng: rng.unbind(),
-                    guardrails: self.guardrails.clone(),
-                    knows_means: self.knows_means,
-                    failures: self.failures.clone(),
-                })
-            };
-            match begin() {
-                Ok(run) => Ok(Box::new(run) as Box<dyn CustomRun>),
-                Err(error) => Err(self.failures.keep(py, error)),
+        self.failures.attach(|py| {
+            // Its own copy: nothing of one run reaches another.
+            let object = py
+                .import(intern!(py, "copy"))?
+                .call_method1(intern!(py, "deepcopy"), (self.object.bind(py),))?;
+            let rng = generator(py, seed, run, 0)?;
+            if object.hasattr(intern!(py, "start"))? {
+                object.call_method1(intern!(py, "start"), (&rng,))?;
             }
+            Ok(Box::new(EnvironmentRun {
+                object: object.unbind(),
+                rng: rng.unbind(),
+                guardrails: self.guardrails.clone(),
+                knows_means: self.knows_means,
+                failures: self.failures.clone(),
+            }) as Box<dyn CustomRun>)
         })
     }
 }
@@ -154,17 +152,11 @@ impl EnvironmentRun {
 
 impl CustomRun for EnvironmentRun {
     fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
-        Python::attach(|py| {
-            self.begin_in(py, round)
-                .map_err(|error| self.failures.keep(py, error))
-        })
+        self.failures.attach(|py| self.begin_in(py, round))
     }
 
     fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
-        Python::attach(|py| {
-            self.pull_in(py, action, costs)
-                .map_err(|error| self.failures.keep(py, error))
-        })
+        self.failures.attach(|py| self.pull_in(py, action, costs))
     }
 }
 
@@ -172,34 +164,26 @@ impl CustomRun for EnvironmentRun {
 /// `decide(actions, rng)` and `observe(action, reward, costs)`.
 pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> CustomAgent {
     CustomAgent::new(label, move |problem, seed, run| {
-        Python::attach(|py| {
-            let build = || -> PyResult<ForeignAgent> {
-                let told = problem_object(py, problem)?;
-                Ok(ForeignAgent {
-                    object: make.bind(py).call1((told,))?.unbind(),
-                    rng: generator(py, seed, run, 1)?.unbind(),
-                    count: problem.arms.len(),
-                    safe_action: (problem.features.get(problem.safe))
-                        .cloned()
-                        .unwrap_or_default(),
-                    names: problem.arms.clone(),
-                    decision: Core::default(),
-                    failures: failures.clone(),
-                })
-            };
-            match build() {
-                Ok(agent) => Ok(Box::new(agent) as Box<dyn Agent>),
-                Err(error) => Err(failures.keep(py, error)),
-            }
+        failures.attach(|py| {
+            let declared = problem_object(py, problem)?;
+            Ok(Box::new(ForeignAgent {
+                object: make.bind(py).call1((declared,))?.unbind(),
+                rng: generator(py, seed, run, 1)?.unbind(),
+                count: problem.arms.len(),
+                safe_action: (problem.features.get(problem.safe))
+                    .cloned()
+                    .unwrap_or_default(),
+                names: problem.arms.clone(),
+                decision: Core::default(),
+                failures: failures.clone(),
+            }) as Box<dyn Agent>)
         })
     })
 }
 
 /// The problem as a Python object.
 fn problem_object<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
-    let value =
-        serde_json::to_value(problem).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let value = crate::json::to_python(py, &value)?;
+    let value = crate::json::to_python(py, problem)?;
     let module = py.import("banister")?;
     module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
 }
@@ -214,12 +198,6 @@ struct ForeignAgent {
     names: Vec<String>,
     decision: Core,
     failures: Failures,
-}
-
-/// Subject of an outcome.
-enum Of<'a> {
-    Action(usize),
-    Features(&'a [f64]),
 }
 
 impl ForeignAgent {
@@ -302,57 +280,45 @@ impl ForeignAgent {
         crate::build::place(&self.names, name, "decide(actions, rng)")
     }
 
-    fn tell(&self, method: &str, what: Of<'_>, reward: f64, costs: &[f64]) -> Result<(), Error> {
-        Python::attach(|py| {
-            let tell = || -> PyResult<()> {
-                let object = self.object.bind(py);
-                if !object.hasattr(method)? {
-                    return Err(PyTypeError::new_err(format!(
-                        "the agent has no method `{method}`: it is needed for outcomes that come \
-                         late, when other actions are on offer"
-                    )));
-                }
-                let what = match what {
-                    Of::Action(action) => action.into_pyobject(py)?.into_any(),
-                    Of::Features(x) => PyArray1::from_slice(py, x).into_any(),
-                };
-                object.call_method1(method, (what, reward, costs.to_vec()))?;
-                Ok(())
+    /// Reports an outcome of an action by its number, or by its features where it has `played` ones.
+    fn report(&self, outcome: &Outcome, played: Option<&[f64]>) -> Result<(), Error> {
+        self.failures.attach(|py| {
+            let object = self.object.bind(py);
+            let (method, subject) = match played {
+                None => ("observe", outcome.action.into_pyobject(py)?.into_any()),
+                Some(x) => ("observe_at", PyArray1::from_slice(py, x).into_any()),
             };
-            tell().map_err(|error| self.failures.keep(py, error))
+            if !object.hasattr(method)? {
+                return Err(PyTypeError::new_err(format!(
+                    "the agent has no method `{method}`: it is needed for outcomes that come \
+                     late, when other actions are on offer"
+                )));
+            }
+            object.call_method1(method, (subject, outcome.reward, outcome.costs.to_vec()))?;
+            Ok(())
         })
     }
 }
 
 impl Agent for ForeignAgent {
     fn decide(&mut self, round: &Round) -> Result<&Core, Error> {
-        Python::attach(|py| {
-            self.decide_in(py, round)
-                .map_err(|error| self.failures.keep(py, error))
-        })?;
+        let failures = self.failures.clone();
+        failures.attach(|py| self.decide_in(py, round))?;
         Ok(&self.decision)
     }
 
     /// By number while the round lasts and the whole action was played, else by features.
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
-        let Outcome {
-            action,
-            reward,
-            costs,
-            ..
-        } = *outcome;
         let is_late = outcome.origin != Origin::Immediate || self.decision.scale != 1.0;
         match outcome.choice {
-            Choice::Offered(x) if is_late => {
-                self.tell("observe_at", Of::Features(x), reward, costs)
-            }
+            Choice::Offered(x) if is_late => self.report(outcome, Some(x)),
             Choice::Context(context) if is_late => {
                 let rows = disjoint_features(context, self.names.len());
                 let d = rows.len() / self.names.len();
-                let x = &rows[action * d..(action + 1) * d];
-                self.tell("observe_at", Of::Features(x), reward, costs)
+                let x = rows.chunks_exact(d).nth(outcome.action);
+                self.report(outcome, x)
             }
-            _ => self.tell("observe", Of::Action(action), reward, costs),
+            _ => self.report(outcome, None),
         }
     }
 

@@ -1,8 +1,11 @@
-//! Python values as JSON: the way in for declarations (guardrails, agents, environments).
+//! Python values as JSON, the way in for declarations (guardrails, agents, environments); and back, whatever serde
+//! knows.
 
+use ciborium::Value as Cbor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
@@ -178,27 +181,32 @@ fn plain(error: &str) -> String {
     }
 }
 
-/// JSON as Python values.
-pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+/// Returns a value as Python's own types, as serde describes it. By way of CBOR, since JSON has no infinity.
+pub(crate) fn to_python<'py>(
+    py: Python<'py>,
+    value: &impl Serialize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let value = Cbor::serialized(value).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    from_cbor(py, &value)
+}
+
+fn from_cbor<'py>(py: Python<'py>, value: &Cbor) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
-        Value::String(text) => PyString::new(py, text).into_any(),
-        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-            (Some(n), _) => n.into_pyobject(py)?.into_any(),
-            (None, Some(n)) => n.into_pyobject(py)?.into_any(),
-            _ => PyFloat::new(py, number.as_f64().unwrap_or(f64::NAN)).into_any(),
-        },
-        Value::Array(entries) => {
-            let entries = entries.iter().map(|entry| to_python(py, entry));
+        Cbor::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Cbor::Text(text) => PyString::new(py, text).into_any(),
+        Cbor::Integer(number) => i128::from(*number).into_pyobject(py)?.into_any(),
+        Cbor::Float(number) => PyFloat::new(py, *number).into_any(),
+        Cbor::Array(entries) => {
+            let entries = entries.iter().map(|entry| from_cbor(py, entry));
             PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)?.into_any()
         }
-        Value::Object(map) => {
+        Cbor::Map(map) => {
             let dict = PyDict::new(py);
             for (key, value) in map {
-                dict.set_item(key, to_python(py, value)?)?;
+                dict.set_item(from_cbor(py, key)?, from_cbor(py, value)?)?;
             }
             dict.into_any()
         }
+        _ => py.None().into_bound(py),
     })
 }

@@ -55,7 +55,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compare::Comparison>()?;
     module.add_class::<compared::Compared>()?;
     module.add_class::<decision::Decision>()?;
-    module.add_class::<decision::SegmentCertificate>()?;
     module.add_class::<fields::Fields>()?;
     module.add_class::<results::ResultTable>()?;
     module.add_class::<results::Results>()?;
@@ -72,9 +71,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::evaluate_segments, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::judge_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
     module.add_function(wrap_pyfunction!(state::_forked, module)?)?;

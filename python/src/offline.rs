@@ -2,22 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use banister::{Direction, Error, Guardrail, SignalConfig};
+use banister::{Direction, Error};
 use banister_offline::{
-    CheckedLog, Estimate, Estimator, Features, IntervalKind, Log, Mean, Model, Options, Replay,
-    ReplayOptions, SegmentEstimates, Target, disjoint_features,
+    CheckedLog, Estimates, Estimator, Features, GuardrailVerdict, IntervalKind, Log, Model,
+    Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, verdicts,
 };
 use banister_rivals::AgentConfig;
-use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyList};
+use pyo3::types::PyInt;
+use serde::Serialize;
 
 use crate::agent::Agent;
 use crate::build::{guardrails, in_arguments, reward, without_nulls};
-use crate::decision::word;
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
-use crate::json::{declared, to_json};
+use crate::json::{declared, to_json, to_python};
 use crate::log::{Columns, with_ranges};
 use crate::state::{LastRound, State};
 
@@ -56,67 +55,14 @@ impl<'py> Policy<'py> {
     }
 }
 
-/// A question about a policy, read from Python.
-struct Question<'py> {
-    columns: Columns<'py>,
-    policy: Policy<'py>,
-    model: Option<Numbers<'py>>,
-    reward: Option<SignalConfig>,
-    guardrails: Vec<Guardrail>,
-    options: Options,
-}
-
-impl<'py> Question<'py> {
-    fn new(
-        log: &Bound<'py, PyAny>,
-        policy: &Bound<'py, PyAny>,
-        model: Option<&Bound<'py, PyAny>>,
-        declarations: (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
-        options: &Bound<'py, PyAny>,
-    ) -> PyResult<Self> {
-        let columns = Columns::new(log)?;
-        let model = model
-            .map(|model| Numbers::new(model, "model"))
-            .transpose()?;
-        if let Some(model) = &model {
-            let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms];
-            let meaning = "(signals, rounds, arms), the reward first";
-            model.expect(&expected.map(Some), meaning)?;
-        }
-        let reward = declarations.0.map(|given| self::reward(Some(given)));
-        Ok(Self {
-            policy: Policy::new(policy, &columns)?,
-            columns,
-            model,
-            reward: reward.transpose()?,
-            guardrails: guardrails(declarations.1)?,
-            options: declared(without_nulls(to_json(options, "")?), "")?,
-        })
-    }
-
-    /// Asks the core, without the interpreter's lock.
-    fn ask<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&CheckedLog, Target, Model) -> Result<R, Error> + Send,
-    ) -> PyResult<R> {
-        let needed = self.options.interval == IntervalKind::Mixture
-            && self.options.estimator != Estimator::Dm;
-        let log = self.columns.log()?;
-        let log = with_ranges(log, self.reward.as_ref(), &self.guardrails, needed)?;
-        let target = self.policy.target()?;
-        let model = match &self.model {
-            None => Model::Fitted,
-            Some(numbers) => Model::Given(numbers.slice()?),
-        };
-        py.detach(|| guarded(|| work(&log.check()?, target, model)))?
-            .map_err(in_arguments)
-    }
-}
-
-/// Estimates the reward and every cost of a policy: a list, the reward first.
+/// Estimates the reward and every cost of a policy, and judges the guardrails.
+///
+/// Without more, the estimates of the whole log. `by_segment`: a list of those by segment, the segments with the most
+/// rounds first, each after the segment's name and before the reason why there are none. `safe`, the safe arm: the
+/// verdicts on the guardrails, which are then those of the log in its order.
 #[pyfunction]
-#[pyo3(signature = (log, policy, *, model, reward, guardrails, options))]
+#[pyo3(signature = (log, policy, *, model, reward, guardrails, options, by_segment=false, safe=None))]
+#[expect(clippy::too_many_arguments, reason = "the parts of a question")]
 pub(crate) fn evaluate_log<'py>(
     py: Python<'py>,
     log: &Bound<'py, PyAny>,
@@ -125,106 +71,54 @@ pub(crate) fn evaluate_log<'py>(
     reward: Option<&Bound<'py, PyAny>>,
     guardrails: Option<&Bound<'py, PyAny>>,
     options: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
-    let question = Question::new(log, policy, model, (reward, guardrails), options)?;
-    let found = question.ask(py, |log, target, model| {
-        banister_offline::estimate(log, target, model, &question.options)
-    })?;
-    let each = std::iter::once(&found.reward).chain(&found.costs);
-    let each = each.map(|one| estimate(py, one));
-    PyList::new(py, each.collect::<PyResult<Vec<_>>>()?)
-}
-
-/// Estimates by segment, those with the most rounds first: name, estimates as of `evaluate_log`, or the reason why
-/// there are none.
-#[pyfunction]
-#[pyo3(signature = (log, policy, *, model, reward, guardrails, options))]
-pub(crate) fn evaluate_segments<'py>(
-    py: Python<'py>,
-    log: &Bound<'py, PyAny>,
-    policy: &Bound<'py, PyAny>,
-    model: Option<&Bound<'py, PyAny>>,
-    reward: Option<&Bound<'py, PyAny>>,
-    guardrails: Option<&Bound<'py, PyAny>>,
-    options: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
-    let question = Question::new(log, policy, model, (reward, guardrails), options)?;
-    let found = question.ask(py, |log, target, model| {
-        banister_offline::estimate_by_segment(log, target, model, &question.options)
-    })?;
-    let rows = PyList::empty(py);
-    for SegmentEstimates {
-        segment, estimates, ..
-    } in &found
-    {
-        let listed = PyList::empty(py);
-        if let Ok(own) = estimates {
-            for one in std::iter::once(&own.reward).chain(&own.costs) {
-                listed.append(estimate(py, one)?)?;
-            }
-        }
-        let reason = estimates.as_ref().err().map(Error::to_string);
-        rows.append((segment, listed, reason))?;
+    by_segment: bool,
+    safe: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let columns = Columns::new(log)?;
+    let policy = Policy::new(policy, &columns)?;
+    let model = model.map(|model| Numbers::new(model, "model"));
+    let model = model.transpose()?;
+    if let Some(model) = &model {
+        let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms];
+        let meaning = "(signals, rounds, arms), the reward first";
+        model.expect(&expected.map(Some), meaning)?;
     }
-    Ok(rows)
+    let reward = reward.map(|given| self::reward(Some(given))).transpose()?;
+    let guardrails = self::guardrails(guardrails)?;
+    let options: Options = declared(without_nulls(to_json(options, "")?), "")?;
+    let needed = options.interval == IntervalKind::Mixture && options.estimator != Estimator::Dm;
+    let log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, needed)?;
+    let target = policy.target()?;
+    let model = match &model {
+        None => Model::Fitted,
+        Some(numbers) => Model::Given(numbers.slice()?),
+    };
+    let ask = || -> Result<Answer, Error> {
+        let log = log.check()?;
+        Ok(if let Some(safe) = safe {
+            Answer::Verdicts(verdicts(&log, target, model, &guardrails, safe, &options)?)
+        } else if by_segment {
+            let each = estimate_by_segment(&log, target, model, &options)?.into_iter();
+            let each = each.map(|own| match own.estimates {
+                Ok(estimates) => (own.segment, Some(estimates), None),
+                Err(error) => (own.segment, None, Some(error.to_string())),
+            });
+            Answer::BySegment(each.collect())
+        } else {
+            Answer::Whole(estimate(&log, target, model, &options)?)
+        })
+    };
+    let answer = py.detach(|| guarded(ask))?.map_err(in_arguments)?;
+    to_python(py, &answer)
 }
 
-/// Judges the guardrails, which are those of the log in its order.
-#[pyfunction]
-#[pyo3(signature = (log, policy, *, model, reward, guardrails, safe, options))]
-#[expect(clippy::too_many_arguments, reason = "the parts of a question")]
-pub(crate) fn judge_log<'py>(
-    py: Python<'py>,
-    log: &Bound<'py, PyAny>,
-    policy: &Bound<'py, PyAny>,
-    model: Option<&Bound<'py, PyAny>>,
-    reward: Option<&Bound<'py, PyAny>>,
-    guardrails: Option<&Bound<'py, PyAny>>,
-    safe: usize,
-    options: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
-    let question = Question::new(log, policy, model, (reward, guardrails), options)?;
-    let found = question.ask(py, |log, target, model| {
-        let guardrails = &question.guardrails;
-        banister_offline::verdicts(log, target, model, guardrails, safe, &question.options)
-    })?;
-    let verdicts = PyList::empty(py);
-    for one in &found {
-        let dict = PyDict::new(py);
-        dict.set_item("name", &one.name)?;
-        dict.set_item("verdict", word(&one.verdict)?)?;
-        dict.set_item("reason", &one.reason)?;
-        dict.set_item("rows_needed", one.rows_needed)?;
-        dict.set_item("direction", word(&one.direction)?)?;
-        dict.set_item("threshold", one.threshold)?;
-        dict.set_item("estimate", estimate(py, &one.estimate)?)?;
-        verdicts.append(dict)?;
-    }
-    Ok(verdicts)
-}
-
-// By hand, as JSON has no infinity.
-fn estimate<'py>(py: Python<'py>, one: &Estimate) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &one.name)?;
-    dict.set_item("estimate", one.estimate)?;
-    dict.set_item("lower", one.lower)?;
-    dict.set_item("upper", one.upper)?;
-    dict.set_item("standard_error", one.standard_error)?;
-    dict.set_item("confidence", one.confidence)?;
-    dict.set_item("n", one.n)?;
-    dict.set_item("effective_sample_size", one.weights.effective_sample_size)?;
-    dict.set_item("largest_weight", one.weights.largest)?;
-    dict.set_item("mean_weight", one.weights.mean)?;
-    let [lower, upper] = one.weights.mean_interval;
-    dict.set_item("mean_weight_interval", (lower, upper))?;
-    dict.set_item("weights_compatible", one.weights.are_compatible())?;
-    dict.set_item("never_played", &one.weights.never_played)?;
-    dict.set_item("share_clipped", one.weights.share_clipped)?;
-    dict.set_item("lost_weight", one.weights.lost)?;
-    let bias = one.clipping_bias.map(|[below, above]| (below, above));
-    dict.set_item("clipping_bias", bias)?;
-    Ok(dict)
+/// Answer of [`evaluate_log`].
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Whole(Estimates),
+    BySegment(Vec<(String, Option<Estimates>, Option<String>)>),
+    Verdicts(Vec<GuardrailVerdict>),
 }
 
 /// Returns the relation between an allowed signal and its threshold: "≤" or "≥".
@@ -267,7 +161,7 @@ pub(crate) fn replay_log<'py>(
     agent: &Bound<'py, Agent>,
     options: &Bound<'py, PyAny>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
     let options: ReplayOptions = declared(without_nulls(to_json(options, "")?), "")?;
     let log = columns.log()?;
@@ -300,7 +194,7 @@ pub(crate) fn replay_log<'py>(
         state.enter(last_round(features, arms, state));
         Ok::<_, PyErr>(done)
     })??;
-    replayed(py, &done)
+    to_python(py, &done)
 }
 
 /// The last round of a log as an agent takes it.
@@ -317,27 +211,6 @@ fn last_round(features: Features, arms: usize, state: &State) -> LastRound {
             LastRound::Offered(disjoint_features(&last(rows, dimension), arms))
         }
     }
-}
-
-fn replayed<'py>(py: Python<'py>, replay: &Replay) -> PyResult<Bound<'py, PyDict>> {
-    let mean = |one: &Mean| (one.mean, one.lower, one.upper, one.standard_error);
-    let dict = PyDict::new(py);
-    dict.set_item("rows", replay.rows)?;
-    dict.set_item("accepted", replay.accepted)?;
-    dict.set_item("max_weight", replay.max_weight)?;
-    dict.set_item("cut", replay.cut)?;
-    dict.set_item("outside", replay.outside)?;
-    dict.set_item("fallbacks", replay.fallbacks)?;
-    dict.set_item("reward", replay.reward.as_ref().map(mean))?;
-    dict.set_item("costs", replay.costs.iter().map(mean).collect::<Vec<_>>())?;
-    dict.set_item("policy", &replay.policy)?;
-    let curve = &replay.curve;
-    dict.set_item("round", PyArray1::from_slice(py, &curve.round))?;
-    dict.set_item("row", PyArray1::from_slice(py, &curve.row))?;
-    let signals = std::iter::once(&curve.reward).chain(&curve.costs);
-    let signals: Vec<_> = signals.map(|s| PyArray1::from_slice(py, s)).collect();
-    dict.set_item("means", signals)?;
-    Ok(dict)
 }
 
 /// Feeds every outcome of a log to an agent: all, or, if one is refused, none.

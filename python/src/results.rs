@@ -1,7 +1,8 @@
 //! Results of simulations as tables that pandas, polars and Arrow read, without copies where they
 //! can.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -10,7 +11,7 @@ use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, Schema};
 use banister_report::tables::{self, DataTable, Values};
 use numpy::PyArray1;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
@@ -21,19 +22,27 @@ use crate::pickle::{self, Reduced};
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Results {
     pub(crate) results: Arc<banister_sim::Results>,
-    curves: LazyTable,
-    runs: LazyTable,
-    alarms: LazyTable,
+    tables: LazyTables,
 }
 
-/// A table that is built when somebody asks for it, and then kept.
+/// Tables by name that are built when somebody asks for them, and then kept.
 #[derive(Default)]
-pub(crate) struct LazyTable(OnceLock<Arc<Table>>);
+pub(crate) struct LazyTables(Mutex<HashMap<String, Arc<Table>>>);
 
-impl LazyTable {
-    pub(crate) fn get(&self, build: impl FnOnce() -> DataTable) -> ResultTable {
-        let table = self.0.get_or_init(|| Table::new(build()));
-        ResultTable(Arc::clone(table))
+impl LazyTables {
+    pub(crate) fn get(
+        &self,
+        name: &str,
+        build: impl FnOnce() -> Option<DataTable>,
+    ) -> PyResult<ResultTable> {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.get(name) {
+            return Ok(ResultTable(Arc::clone(table)));
+        }
+        let data = build().ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        let table = Table::new(data);
+        tables.insert(name.into(), Arc::clone(&table));
+        Ok(ResultTable(table))
     }
 }
 
@@ -69,9 +78,7 @@ impl Results {
     pub(crate) fn new(results: impl Into<Arc<banister_sim::Results>>) -> Self {
         Self {
             results: results.into(),
-            curves: LazyTable::default(),
-            runs: LazyTable::default(),
-            alarms: LazyTable::default(),
+            tables: LazyTables::default(),
         }
     }
 }
@@ -89,22 +96,16 @@ impl Results {
         pickle::reduce(slf, &*slf.get().results)
     }
 
-    /// Alarms: one row per run.
-    #[getter]
-    fn alarms(&self) -> ResultTable {
-        self.alarms.get(|| tables::alarms(&self.results))
-    }
-
-    /// Statistics over runs at the checkpoints.
-    #[getter]
-    fn curves(&self) -> ResultTable {
-        self.curves.get(|| tables::curves(&self.results))
-    }
-
-    /// One row per run.
-    #[getter]
-    fn runs(&self) -> ResultTable {
-        self.runs.get(|| tables::runs(&self.results))
+    /// A table by name: `curves` (statistics over runs at the checkpoints), `runs` or `alarms` (one row per run).
+    fn table(&self, name: &str) -> PyResult<ResultTable> {
+        self.tables.get(name, || {
+            Some(match name {
+                "curves" => tables::curves(&self.results),
+                "runs" => tables::runs(&self.results),
+                "alarms" => tables::alarms(&self.results),
+                _ => return None,
+            })
+        })
     }
 
     /// The instances: each with its name, arms, guardrails, optimum and agents.

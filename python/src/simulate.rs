@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use banister::{Error, Problem};
 use banister_rivals::AgentConfig;
+use banister_sim::compare::Fields;
 use banister_sim::{
     AgentSource, CustomExperiment, EnvironmentConfig, ExperimentConfig, Options, Progress,
     RunConfig, Shard, TableConfig, gather, plan, run, run_shard,
@@ -56,7 +57,9 @@ impl Experiment {
         let run: RunConfig = declared(without_nulls(to_json(run, "run")?), "run")?;
         let guardrails = self::guardrails(guardrails)?;
         let reward = self::reward(reward)?;
-        let (agents, foreign_agents) = sources(agents, &failures)?;
+        let one = |value, path: &str| Ok(vec![(declared(value, path)?, Vec::new())]);
+        let (agents, foreign_agents) = agent_sources(agents, &failures, one)?;
+        let agents = agents.into_iter().map(|(agent, _)| agent).collect();
         let checked = match problem {
             None => ExperimentConfig {
                 name: None,
@@ -102,9 +105,7 @@ impl Experiment {
     /// The experiment as resolved, in the words of TOML.
     #[getter]
     fn resolved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let resolved = serde_json::to_value(&self.experiment.resolved);
-        let resolved = resolved.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        to_python(py, &resolved)
+        to_python(py, &self.experiment.resolved)
     }
 
     /// The work of all runs together, about its nanoseconds on one core.
@@ -277,7 +278,9 @@ pub(crate) fn watched<R: Send>(
 }
 
 pub(crate) fn raise(error: Error, failures: &Failures) -> PyErr {
-    failures.take(&error).unwrap_or_else(|| in_arguments(error))
+    failures
+        .take_exception(&error)
+        .unwrap_or_else(|| in_arguments(error))
 }
 
 /// The environment as declared.
@@ -294,43 +297,35 @@ fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
     }
 }
 
-/// An agent as Python gives it.
-pub(crate) enum Given {
-    /// A pair of a label and what makes one.
-    Foreign(AgentSource),
-    /// A declaration, not read yet.
-    Declared(Value),
-}
+/// Agents, each with the values of its sweep, and whether any is written in Python.
+type Sources = (Vec<(AgentSource, Fields)>, bool);
 
-impl Given {
-    pub(crate) fn new(agent: &Bound<'_, PyAny>, path: &str, failures: &Failures) -> PyResult<Self> {
+/// Reads agents: pairs of a label and what makes one, or declarations, of which `read` makes one or many.
+pub(crate) fn agent_sources(
+    agents: &Bound<'_, PyList>,
+    failures: &Failures,
+    read: impl Fn(Value, &str) -> PyResult<Vec<(AgentConfig, Fields)>>,
+) -> PyResult<Sources> {
+    let mut sources = Vec::new();
+    let mut any_foreign = false;
+    for (i, agent) in agents.iter().enumerate() {
+        let path = format!("agents[{i}]");
         if let Ok(pair) = agent.cast::<PyTuple>() {
             let (label, make): (String, Py<PyAny>) = pair.extract()?;
             let agent = foreign::agent(label, make, failures.clone());
-            return Ok(Self::Foreign(agent.into()));
+            sources.push((agent.into(), Vec::new()));
+            any_foreign = true;
+            continue;
         }
-        match to_json(agent, path)? {
-            Value::Object(map) => Ok(Self::Declared(without_nulls(Value::Object(map)))),
-            _ => Err(mistyped(path, agent, "must be an agent's declaration")),
+        let value = to_json(&agent, &path)?;
+        if !value.is_object() {
+            let allowed = "must be an agent's declaration";
+            return Err(mistyped(&path, &agent, allowed));
         }
+        let declared = read(without_nulls(value), &path)?.into_iter();
+        sources.extend(declared.map(|(config, swept)| (config.into(), swept)));
     }
-}
-
-/// The agents: declarations, or pairs of a label and what makes one. Whether any is foreign.
-fn sources(agents: &Bound<'_, PyList>, failures: &Failures) -> PyResult<(Vec<AgentSource>, bool)> {
-    let mut sources = Vec::new();
-    let mut foreign = false;
-    for (i, agent) in agents.iter().enumerate() {
-        let path = format!("agents[{i}]");
-        sources.push(match Given::new(&agent, &path, failures)? {
-            Given::Foreign(agent) => {
-                foreign = true;
-                agent
-            }
-            Given::Declared(value) => declared::<AgentConfig>(value, &path)?.into(),
-        });
-    }
-    Ok((sources, foreign))
+    Ok((sources, any_foreign))
 }
 
 /// Reads the problem of an environment written in Python.

@@ -49,12 +49,12 @@ pub use refusal::Refusal;
 pub use state::{
     Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration, Counts,
     Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState, Experiment,
-    ExperimentStatus, Facts, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported, Kind,
-    LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
-    RecordedAlarm, SegmentFields, Segments, period_bounds,
+    ExperimentInfo, ExperimentStatus, ForcedSafe, GivenSegment, GuardrailPoint, History, Imported,
+    Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm, PastPeriod, Point,
+    RecordedAlarm, SegmentFields, Segments, Share, period_bounds,
 };
 pub use store::{
-    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot,
+    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,
     Store, StoreError, StoredToken, Token, parse_expiry,
 };
 pub use time::Timestamp;

@@ -29,6 +29,7 @@ pub struct Estimate {
     /// Number of rounds used.
     pub n: u64,
     /// Importance weights of the policy.
+    #[serde(flatten)]
     pub weights: Weights,
     /// Distances that the true value may lie below and above the expectation of the estimate because
     /// weights were clipped, judged by the weight lost in this log; absent if nothing was clipped or

@@ -24,16 +24,24 @@ pub struct Weights {
     /// Kish's effective sample size (Σw)²/Σw², after clipping.
     pub effective_sample_size: f64,
     /// The largest weight, before clipping.
+    #[serde(rename = "largest_weight")]
     pub largest: f64,
     /// Mean weight before clipping; its expectation is 1, or less if the log lacks actions that the
     /// policy plays.
+    #[serde(rename = "mean_weight")]
     pub mean: f64,
     /// Interval of the expected weight, at 99.9%. The lower end holds for any log; the upper end is
     /// the normal one, and infinite below 30 effective rounds; 0 if 30 rounds or more have no weight.
+    #[serde(rename = "mean_weight_interval")]
     pub mean_interval: [f64; 2],
+    /// True if the expected weight may be 1. If the interval lies below, the log lacks a part of what the policy
+    /// plays; if it lies above, the propensities are not those that drew the actions.
+    #[serde(rename = "weights_compatible")]
+    pub are_compatible: bool,
     /// Share of the rounds whose weight was clipped.
     pub share_clipped: f64,
     /// Mean weight lost to clipping: the share of the policy that is not seen any more.
+    #[serde(rename = "lost_weight")]
     pub lost: f64,
     /// Arms that the policy plays and the log never does.
     pub never_played: Vec<usize>,
@@ -43,12 +51,6 @@ pub struct Weights {
 const ROUNDING: f64 = 1e-3;
 
 impl Weights {
-    /// True if the expected weight may be 1. If the interval lies below, the log lacks a part of what
-    /// the policy plays; if it lies above, the propensities are not those that drew the actions.
-    pub fn are_compatible(&self) -> bool {
-        !self.are_too_small() && !self.are_too_large()
-    }
-
     pub(crate) fn are_too_small(&self) -> bool {
         self.mean_interval[1] < 1.0 - ROUNDING
     }
@@ -153,6 +155,7 @@ impl<'a> Part<'a> {
             largest,
             mean,
             mean_interval: [least, most],
+            are_compatible: least <= 1.0 + ROUNDING && most >= 1.0 - ROUNDING,
             share_clipped: cuts as f64 / n,
             lost: ((total - kept) / n).max(0.0),
             never_played,
@@ -185,6 +188,7 @@ impl<'a> Part<'a> {
                 largest: 1.0,
                 mean: 1.0,
                 mean_interval: [1.0; 2],
+                are_compatible: true,
                 share_clipped: 0.0,
                 lost: 0.0,
                 never_played: target.never_played(log),

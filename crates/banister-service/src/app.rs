@@ -1,12 +1,11 @@
 //! The application state that all handlers share.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use banister_engine::{
-    Author, Busy, Command, Decide, Decided, DecisionRequest, LiveState, Query, Readers, Refusal,
-    SegmentPage, Stats, Store, StoreError, WriterHandle,
+    Author, Busy, Command, Decide, Decided, DecisionRequest, Query, Readers, Refusal, Stats, Store,
+    StoreError, WriterHandle,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -127,30 +126,6 @@ impl App {
             }
         }
         answers
-    }
-
-    /// Asks for the live state of an experiment.
-    pub async fn read_state(&self, name: Arc<str>) -> Result<LiveState, Problem> {
-        let (sender, receiver) = oneshot::channel();
-        let sent = self.writer.read_state(name, move |answer| {
-            // The caller may have gone.
-            let _ = sender.send(answer);
-        });
-        answered(sent, receiver).await?.map_err(Problem::from)
-    }
-
-    /// Asks for segments of an experiment by their places.
-    pub async fn read_segments(
-        &self,
-        name: Arc<str>,
-        places: Range<usize>,
-    ) -> Result<SegmentPage, Problem> {
-        let (sender, receiver) = oneshot::channel();
-        let sent = self.writer.read_segments(name, places, move |answer| {
-            // The caller may have gone.
-            let _ = sender.send(answer);
-        });
-        answered(sent, receiver).await?.map_err(Problem::from)
     }
 
     /// Answers a query from the writer's memory.

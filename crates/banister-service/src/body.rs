@@ -185,3 +185,18 @@ impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {
         }
     }
 }
+
+/// Checks how many entries of a list a query asks for.
+pub fn checked_limit(limit: Option<usize>, default: usize) -> Result<usize, Problem> {
+    let limit = limit.unwrap_or(default);
+    if (1..=1000).contains(&limit) {
+        return Ok(limit);
+    }
+    let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
+    Err(Problem::of_field(
+        status,
+        "limit",
+        limit.to_string(),
+        allowed,
+    ))
+}

@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 /// Seconds, from a tenth of a millisecond to ten seconds.
 const SECONDS: [f64; 16] = [
@@ -142,72 +142,69 @@ pub struct Metrics {
     refused: Family<GuardrailLabels, Counter>,
 }
 
+/// A registered metric. What it counts is shared with the registry's copy.
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// A registered metric that starts at 0.
+fn new<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered(registry, name, help, M::default())
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         const EVENTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
-        let latency = || Histogram::new(SECONDS);
-        let metrics = Self {
-            registry: Registry::with_prefix("banister"),
+        let mut registry = Registry::with_prefix("banister");
+        let r = &mut registry;
+        let seconds = || Histogram::new(SECONDS);
+        let latency = Family::new_with_constructor(seconds as fn() -> Histogram);
+        Self {
             rendering: Mutex::default(),
-            requests: Family::default(),
-            latency: Family::new_with_constructor(latency as fn() -> Histogram),
-            commits: Histogram::new(SECONDS),
-            commit_events: Histogram::new(EVENTS),
-            outages: Counter::default(),
-            tls_failures: Counter::default(),
-            connections_cut: Counter::default(),
-            log_last: Gauge::default(),
-            log_lag: Gauge::default(),
-            clock_skew: Gauge::default(),
-            experiments: Default::default(),
-            slack: Family::default(),
-            budgets: Default::default(),
-            pace: Family::default(),
-            refused: Family::default(),
-        };
-        metrics.registered()
+            requests: new(r, "http_requests", "Requests answered"),
+            latency: registered(r, "http_request_seconds", "Time to answer", latency),
+            commits: registered(r, "commit_seconds", "Time of a group commit", seconds()),
+            commit_events: {
+                let events = Histogram::new(EVENTS);
+                registered(r, "commit_events", "Events of a group commit", events)
+            },
+            outages: new(r, "log_failures", "Times the log could not be used"),
+            tls_failures: {
+                let help = "Times a new certificate could not be used";
+                new(r, "tls_reload_failures", help)
+            },
+            connections_cut: {
+                let help =
+                    "Connections that were not taken, gave way, or whose caller did not read";
+                new(r, "connections_cut", help)
+            },
+            log_last: new(r, "log_number", "Number of the log's last event"),
+            log_lag: {
+                let help = "Events in the log that this process has not folded yet";
+                new(r, "log_lag_events", help)
+            },
+            clock_skew: {
+                let help = "Seconds by which the log's time is behind its clock";
+                new(r, "clock_skew_seconds", help)
+            },
+            experiments: PER_EXPERIMENT.map(|(name, help, _)| new(r, name, help)),
+            slack: new(r, "guardrail_slack", "Slack of the latest policy"),
+            budgets: PER_BUDGET.map(|(name, help, _)| new(r, name, help)),
+            pace: {
+                let help = "Rest per decision until the period ends, where it holds policies back";
+                new(r, "budget_pace", help)
+            },
+            refused: {
+                let help = "Decisions that this process refused since the budget was exhausted";
+                new(r, "budget_refused", help)
+            },
+            registry,
+        }
     }
 }
 
 impl Metrics {
-    fn registered(mut self) -> Self {
-        let r = &mut self.registry;
-        r.register("http_requests", "Requests answered", self.requests.clone());
-        let latency = self.latency.clone();
-        r.register("http_request_seconds", "Time to answer", latency);
-        let commits = self.commits.clone();
-        r.register("commit_seconds", "Time of a group commit", commits);
-        let events = self.commit_events.clone();
-        r.register("commit_events", "Events of a group commit", events);
-        let outages = self.outages.clone();
-        r.register("log_failures", "Times the log could not be used", outages);
-        let failures = self.tls_failures.clone();
-        let help = "Times a new certificate could not be used";
-        r.register("tls_reload_failures", help, failures);
-        let cut = self.connections_cut.clone();
-        let help = "Connections that were not taken, gave way, or whose caller did not read";
-        r.register("connections_cut", help, cut);
-        let last = self.log_last.clone();
-        r.register("log_number", "Number of the log's last event", last);
-        let lag = "Events in the log that this process has not folded yet";
-        r.register("log_lag_events", lag, self.log_lag.clone());
-        let skew = "Seconds by which the log's time is behind its clock";
-        r.register("clock_skew_seconds", skew, self.clock_skew.clone());
-        for ((name, help, _), family) in PER_EXPERIMENT.iter().zip(&self.experiments) {
-            r.register(*name, *help, family.clone());
-        }
-        let slack = self.slack.clone();
-        r.register("guardrail_slack", "Slack of the latest policy", slack);
-        for ((name, help, _), family) in PER_BUDGET.iter().zip(&self.budgets) {
-            r.register(*name, *help, family.clone());
-        }
-        let pace = "Rest per decision until the period ends, where it holds policies back";
-        r.register("budget_pace", pace, self.pace.clone());
-        let refused = "Decisions that this process refused since the budget was exhausted";
-        r.register("budget_refused", refused, self.refused.clone());
-        self
-    }
-
     /// A request was answered.
     pub fn answered(
         &self,

@@ -1,13 +1,13 @@
 //! The OpenAPI document, made from the table of routes and the types of bodies and answers.
 
-use banister_engine::{Cancelled, OutcomeReport};
 use banister_engine::{
-    Change, DecisionRequest, Declaration, ExperimentView, HistoryView, NamedArm,
+    Cancelled, Change, DecisionRequest, Declaration, ExperimentState, ExperimentView, HistoryView,
+    NamedArm, OutcomeReport, SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Decision, ExperimentState, OutcomeAnswer, SegmentList};
+use crate::answer::{Decision, OutcomeAnswer};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};

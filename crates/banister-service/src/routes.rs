@@ -84,56 +84,66 @@ pub struct Query {
     pub schema: &'static str,
 }
 
-const DRY_RUN: Query = Query {
-    name: "dry_run",
-    summary: "Only check: nothing is written, and the answer is 200",
-    schema: r#"{"type":"boolean","default":false}"#,
-};
-const LIMIT: Query = Query {
-    name: "limit",
-    summary: "How many at most",
-    schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":50}"#,
-};
-const OFFSET: Query = Query {
-    name: "offset",
-    summary: "How many to leave out",
-    schema: r#"{"type":"integer","minimum":0,"default":0}"#,
-};
-const SEGMENT: Query = Query {
-    name: "segment",
-    summary: "Only policies of decisions in this segment",
-    schema: r#"{"type":"string"}"#,
-};
-const LIST_LIMIT: Query = Query {
-    name: "limit",
-    summary: "How many at most",
-    schema: r#"{"type":"integer","minimum":1,"maximum":1000,"default":100}"#,
-};
-const AFTER: Query = Query {
-    name: "after",
-    summary: "Only experiments that were created after the one of this name: the `next` of the part before",
-    schema: r#"{"type":"string","minLength":1,"maxLength":64}"#,
-};
-const SUMMARY: Query = Query {
-    name: "summary",
-    summary: "Only summaries",
-    schema: r#"{"type":"boolean","default":false}"#,
-};
-const BEFORE: Query = Query {
-    name: "before",
-    summary: "Only decisions with a smaller number",
-    schema: r#"{"type":"integer","minimum":0,"maximum":9007199254740991}"#,
-};
-const ESCAPE: Query = Query {
-    name: "escape",
-    summary: "Mark texts of a CSV file that a spreadsheet would take for formulas with an apostrophe",
-    schema: r#"{"type":"string","enum":["formulas"]}"#,
-};
-const FORMAT: Query = Query {
-    name: "format",
-    summary: "The file's format",
-    schema: r#"{"type":"string","enum":["csv","parquet"],"default":"csv"}"#,
-};
+impl Query {
+    const fn new(name: &'static str, summary: &'static str, schema: &'static str) -> Self {
+        Self {
+            name,
+            summary,
+            schema,
+        }
+    }
+}
+
+const DRY_RUN: Query = Query::new(
+    "dry_run",
+    "Only check: nothing is written, and the answer is 200",
+    r#"{"type":"boolean","default":false}"#,
+);
+const LIMIT: Query = Query::new(
+    "limit",
+    "How many at most",
+    r#"{"type":"integer","minimum":1,"maximum":1000,"default":50}"#,
+);
+const OFFSET: Query = Query::new(
+    "offset",
+    "How many to leave out",
+    r#"{"type":"integer","minimum":0,"default":0}"#,
+);
+const SEGMENT: Query = Query::new(
+    "segment",
+    "Only policies of decisions in this segment",
+    r#"{"type":"string"}"#,
+);
+const LIST_LIMIT: Query = Query::new(
+    "limit",
+    "How many at most",
+    r#"{"type":"integer","minimum":1,"maximum":1000,"default":100}"#,
+);
+const AFTER: Query = Query::new(
+    "after",
+    "Only experiments that were created after the one of this name: the `next` of the part before",
+    r#"{"type":"string","minLength":1,"maxLength":64}"#,
+);
+const SUMMARY: Query = Query::new(
+    "summary",
+    "Only summaries",
+    r#"{"type":"boolean","default":false}"#,
+);
+const BEFORE: Query = Query::new(
+    "before",
+    "Only decisions with a smaller number",
+    r#"{"type":"integer","minimum":0,"maximum":9007199254740991}"#,
+);
+const ESCAPE: Query = Query::new(
+    "escape",
+    "Mark texts of a CSV file that a spreadsheet would take for formulas with an apostrophe",
+    r#"{"type":"string","enum":["formulas"]}"#,
+);
+const FORMAT: Query = Query::new(
+    "format",
+    "The file's format",
+    r#"{"type":"string","enum":["csv","parquet"],"default":"csv"}"#,
+);
 
 macro_rules! route {
     ($method:ident $path:literal, $access:ident, $operation:literal, $summary:literal,

@@ -265,11 +265,11 @@ def evaluate(
             signals = [0, *(1 + log.guardrails.index(name) for name in declared)]
             predictions = predictions[signals]
         own, safe_arm = log.with_costs(list(declared)), log.number(safe, "safe")
-        judged = _native.judge_log(own, target, model=predictions, safe=safe_arm, **shared)
+        judged = _native.evaluate_log(own, target, model=predictions, safe=safe_arm, **shared)
     verdicts = [Verdict(**{**one, "estimate": _estimate(one["estimate"], log)}) for one in judged]
     by_segment = []
     if log.segments is not None:
-        by_segment = _native.evaluate_segments(log, target, model=every, **shared)
+        by_segment = _native.evaluate_log(log, target, model=every, by_segment=True, **shared)
     return replace(
         _evaluation(found, log),
         verdicts={one.name: one for one in verdicts},
@@ -278,14 +278,15 @@ def evaluate(
     )
 
 
-def _evaluation(found: Sequence[Mapping[str, Any]], log: Log) -> Evaluation:
-    earned, *costs = (_estimate(one, log) for one in found)
-    return Evaluation(reward=earned, costs={one.name: one for one in costs})
+def _evaluation(found: Mapping[str, Any], log: Log) -> Evaluation:
+    costs = (_estimate(one, log) for one in found["costs"])
+    return Evaluation(reward=_estimate(found["reward"], log), costs={one.name: one for one in costs})
 
 
 def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
+    pairs = {key: found[key] and tuple(found[key]) for key in ("mean_weight_interval", "clipping_bias")}
     never = tuple(log.arms[arm] for arm in found["never_played"])
-    return Estimate(**{**found, "never_played": never})
+    return Estimate(**{**found, **pairs, "never_played": never})
 
 
 def _listed(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[tuple[Any, Any]]:

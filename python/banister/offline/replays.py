@@ -128,7 +128,9 @@ def replay(
     options = {"max_weight": max_weight, "seed": seed, "confidence": confidence}
     with bar("replaying", progress) as update:
         done = _native.replay_log(own, agent, options=options, progress=update)
-    means = dict(zip(("reward", *own.guardrails), done["means"], strict=True))
+    curve = done["curve"]
+    curves = {name: np.array(curve[name], np.uint64) for name in ("round", "row")}
+    means = zip(("reward", *own.guardrails), (curve["reward"], *curve["costs"]), strict=True)
     costs = zip(own.guardrails, done["costs"], strict=False)
     # An action beyond the log's is the agent's safe one, where that was not offered.
     called = {a: own.arms[a] if a < len(own.arms) else "safe" for a, _ in done["policy"]}
@@ -136,13 +138,13 @@ def replay(
         rows=done["rows"],
         accepted=done["accepted"],
         fallbacks=done["fallbacks"],
-        reward=None if done["reward"] is None else ReplayMean(*done["reward"]),
-        costs={name: ReplayMean(*mean) for name, mean in costs},
+        reward=None if done["reward"] is None else ReplayMean(**done["reward"]),
+        costs={name: ReplayMean(**mean) for name, mean in costs},
         policy={called[a]: p for a, p in done["policy"]},
         max_weight=done["max_weight"],
         cut=done["cut"],
         outside=done["outside"],
-        curves={"round": done["round"], "row": done["row"], **means},
+        curves=curves | {name: np.array(column, np.float64) for name, column in means},
     )
 
 

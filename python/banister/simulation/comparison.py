@@ -204,8 +204,7 @@ class ComparisonResult(SimulationResult):
     def _native_table(self, table: str) -> _native.ResultTable:
         if table in SimulationResult._TABLES:
             return super()._native_table(table)
-        found: _native.ResultTable = getattr(self._compared, table)
-        return found
+        return self._compared.table(table)
 
     @property
     def leaderboard(self) -> dict[str, Any]:
@@ -215,7 +214,7 @@ class ComparisonResult(SimulationResult):
         `kept` is "yes", "no" or "undecided", empty for agents that promise nothing. `violation_sum` is Σ(c − τ)₊ and
         `net_excess` (Σ(c − τ))₊. Intervals are Student's at 95% over runs.
         """
-        return self._compared.leaderboard.columns()
+        return self._compared.table("leaderboard").columns()
 
     @property
     def pairs(self) -> dict[str, Any]:
@@ -225,23 +224,23 @@ class ComparisonResult(SimulationResult):
         `difference_low` and `difference_high` hold for all entries at once with 95%; `low_alone` and `high_alone` for
         one that was chosen beforehand. `gain` is how many times wider the interval would be without the same outcomes.
         """
-        return self._compared.pairs.columns()
+        return self._compared.table("pairs").columns()
 
     @property
     def overall(self) -> dict[str, Any]:
         """The same pairs over all instances: `difference` is the mean share of the possible gain that `agent` lost
         beyond `other`, with an interval over instances; `won` and `lost` count instances."""
-        return self._compared.overall.columns()
+        return self._compared.table("overall").columns()
 
     @property
     def ranks(self) -> dict[str, Any]:
         """Mean ranks of agents with the same promise, where at least two kept it on at least six instances."""
-        return self._compared.ranks.columns()
+        return self._compared.table("ranks").columns()
 
     @property
     def traces(self) -> dict[str, Any]:
         """One entry per instance, agent, run and checkpoint, after the values that were swept."""
-        return self._compared.traces.columns()
+        return self._compared.table("traces").columns()
 
     @property
     def published(self) -> dict[str, Any]:
@@ -250,12 +249,12 @@ class ComparisonResult(SimulationResult):
         A number "agrees" when ours, within its 95% interval, comes as close as the tolerance says,
         else it "differs"; "other horizon" and "absent" say why there is nothing to compare.
         """
-        return self._compared.published.columns()
+        return self._compared.table("published").columns()
 
     @property
     def left_out(self) -> dict[str, Any]:
         """Agents that do not support an instance, and why."""
-        return self._compared.left_out.columns()
+        return self._compared.table("left_out").columns()
 
     def plot(self, instance: str | int | None = None) -> Figure:
         """Draws regret and violation, one row per agent."""

@@ -224,12 +224,12 @@ class SimulationResult:
     @property
     def curves(self) -> dict[str, Any]:
         """Statistics over runs at the checkpoints, as a dictionary of columns."""
-        return self._results.curves.columns()
+        return self._results.table("curves").columns()
 
     @property
     def runs(self) -> dict[str, Any]:
         """One entry per run, as a dictionary of columns."""
-        return self._results.runs.columns()
+        return self._results.table("runs").columns()
 
     @property
     def alarms(self) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class SimulationResult:
         an alarm, `rounds_until_alarm` lies between them. NaN where there was none, or the alarm came
         before the change.
         """
-        return self._results.alarms.columns()
+        return self._results.table("alarms").columns()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all of it as plain values, for JSON: `instances`, and the columns of every table.
@@ -257,8 +257,7 @@ class SimulationResult:
         return self._native_table(table)
 
     def _native_table(self, table: str) -> _native.ResultTable:
-        found: _native.ResultTable = getattr(self._results, table)
-        return found
+        return self._results.table(table)
 
     def to_pandas(self, table: str = "curves") -> pandas.DataFrame:
         """Returns the table as a pandas DataFrame."""

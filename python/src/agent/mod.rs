@@ -9,7 +9,7 @@ use banister::oplb::LongFeatures;
 use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Round, SegmentView};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use serde_json::Value;
@@ -133,12 +133,9 @@ impl Agent {
 
     /// Reads the name of a segment: there, if and only if the agent tells segments apart.
     fn segment(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
-        let fields = self.segments.as_deref();
-        match (value.filter(|value| !value.is_none()), fields) {
-            (None, None) => Ok(None),
-            (Some(value), Some(fields)) => segment::name(fields, value, "segment").map(Some),
-            (Some(_), None) | (None, Some(_)) => Err(segment::misplaced("segment", fields)),
-        }
+        self.segments_by(value, "segment", |fields, value| {
+            segment::name(fields, value, "segment")
+        })
     }
 
     /// The same for many.
@@ -147,13 +144,22 @@ impl Agent {
         value: Option<&Bound<'_, PyAny>>,
         rows: Option<usize>,
     ) -> PyResult<Option<Vec<String>>> {
+        self.segments_by(value, "segments", |fields, value| {
+            segment::names(fields, value, "segments", rows)
+        })
+    }
+
+    fn segments_by<'py, T>(
+        &self,
+        value: Option<&Bound<'py, PyAny>>,
+        name: &str,
+        read: impl FnOnce(&[String], &Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> PyResult<Option<T>> {
         let fields = self.segments.as_deref();
         match (value.filter(|value| !value.is_none()), fields) {
             (None, None) => Ok(None),
-            (Some(value), Some(fields)) => {
-                segment::names(fields, value, "segments", rows).map(Some)
-            }
-            (Some(_), None) | (None, Some(_)) => Err(segment::misplaced("segments", fields)),
+            (Some(value), Some(fields)) => read(fields, value).map(Some),
+            (Some(_), None) | (None, Some(_)) => Err(segment::misplaced(name, fields)),
         }
     }
 
@@ -327,23 +333,18 @@ impl Agent {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.guardrails)?;
         let of = self.of(action)?;
-        let context = match (&of, context) {
-            (Of::Earlier(_), None) => None,
-            (Of::Earlier(_), Some(_)) => {
-                return Err(PyTypeError::new_err(
-                    "`context` is given: the decision has its own",
-                ));
+        let (context, segment) = if let Of::Earlier(_) = of {
+            for (name, given) in [("context", context), ("segment", segment)] {
+                if given.is_some() {
+                    return Err(PyTypeError::new_err(format!(
+                        "`{name}` is given: the decision has its own"
+                    )));
+                }
             }
-            _ => self.contexts(context, "context", None)?,
-        };
-        let segment = match (&of, segment) {
-            (Of::Earlier(_), None) => None,
-            (Of::Earlier(_), Some(_)) => {
-                return Err(PyTypeError::new_err(
-                    "`segment` is given: the decision has its own",
-                ));
-            }
-            _ => self.segment(segment)?,
+            (None, None)
+        } else {
+            let context = self.contexts(context, "context", None)?;
+            (context, self.segment(segment)?)
         };
         let context = context.as_ref().map(Numbers::slice).transpose()?;
         self.with(py, false, |state| {
@@ -376,13 +377,17 @@ impl Agent {
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
     /// array of shape (rounds, actions, features), one decision for each round. `contexts` (agents made
     /// with `context=`): one row for each round. `segments` (`Segmented`): one for each round, a column or a
-    /// table by field.
+    /// table by field. Without `_is_kept`, outcomes come by name or number.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, seed=7)
     /// >>> len(agent.decide_batch(1000))
     /// 1000
-    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None))]
+    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None, _is_kept=true))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the keywords of a Python method"
+    )]
     fn decide_batch(
         &self,
         py: Python<'_>,
@@ -391,6 +396,7 @@ impl Agent {
         rng: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
         segments: Option<&Bound<'_, PyAny>>,
+        _is_kept: bool,
     ) -> PyResult<DecisionBatch> {
         let rounds = batch::Rounds {
             size,
@@ -398,26 +404,7 @@ impl Agent {
             contexts,
             segments,
         };
-        batch::decide(self, py, rounds, rng, true)
-    }
-
-    /// Makes decisions whose outcomes come by name or number.
-    #[pyo3(signature = (size=None, actions=None, contexts=None, segments=None))]
-    fn _pick(
-        &self,
-        py: Python<'_>,
-        size: Option<&Bound<'_, PyAny>>,
-        actions: Option<&Bound<'_, PyAny>>,
-        contexts: Option<&Bound<'_, PyAny>>,
-        segments: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<DecisionBatch> {
-        let rounds = batch::Rounds {
-            size,
-            actions,
-            contexts,
-            segments,
-        };
-        batch::decide(self, py, rounds, None, false)
+        batch::decide(self, py, rounds, rng, _is_kept)
     }
 
     /// Takes many outcomes at once: all of them, or, if one is refused, none.
@@ -425,6 +412,7 @@ impl Agent {
     /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
     /// instead of `actions` (linear agents): the features of what was played, one row per outcome. `contexts`
     /// (agents made with `context=`) and `segments` (`Segmented`) go with names or numbers, one row per outcome.
+    /// With `_is_logged` they are of decisions that others made: they teach, and raise no alarm of a breach.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, guardrails={"name": "spend", "at_most": 0.5})
@@ -435,7 +423,7 @@ impl Agent {
         clippy::too_many_arguments,
         reason = "they are the keywords of a Python method"
     )]
-    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None, segments=None))]
+    #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None, segments=None, _is_logged=false))]
     fn observe_batch(
         &self,
         py: Python<'_>,
@@ -445,6 +433,7 @@ impl Agent {
         features: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
         segments: Option<&Bound<'_, PyAny>>,
+        _is_logged: bool,
     ) -> PyResult<()> {
         let of = batch::Played {
             actions,
@@ -452,28 +441,12 @@ impl Agent {
             contexts,
             segments,
         };
-        batch::observe(self, py, of, (rewards, costs), Origin::Immediate)
-    }
-
-    /// Takes many outcomes of decisions that others made: they teach, and raise no alarm of a breach.
-    #[pyo3(signature = (actions, rewards, costs=None, contexts=None, segments=None))]
-    fn _learn(
-        &self,
-        py: Python<'_>,
-        actions: &Bound<'_, PyAny>,
-        rewards: &Bound<'_, PyAny>,
-        costs: Option<&Bound<'_, PyAny>>,
-        contexts: Option<&Bound<'_, PyAny>>,
-        segments: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let of = batch::Played {
-            actions: Some(actions),
-            features: None,
-            contexts,
-            segments,
+        let origin = if _is_logged {
+            Origin::Logged
+        } else {
+            Origin::Immediate
         };
-        let signals = (Some(rewards), costs);
-        batch::observe(self, py, of, signals, Origin::Logged)
+        batch::observe(self, py, of, (rewards, costs), origin)
     }
 
     /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
@@ -658,9 +631,7 @@ impl Agent {
     #[getter]
     fn _fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let fields = self.fields.as_ref();
-        fields
-            .map(|fields| fields::as_python(py, fields))
-            .transpose()
+        fields.map(|fields| to_python(py, fields)).transpose()
     }
 
     /// The safe arm: its name or number.
@@ -685,24 +656,24 @@ impl Agent {
     /// The problem as declared: arms, safe arm, features or context, reward, guardrails, segments.
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let problem = self.with(py, false, |state| {
-            let mut problem = serde_json::to_value(&state.problem)?;
-            if let (Some(fields), Value::Object(map)) = (&state.fields, &mut problem) {
-                map.insert("context".into(), serde_json::to_value(fields)?);
-            }
-            if let (false, Value::Object(map)) = (state.segment_fields.is_empty(), &mut problem) {
-                map.insert("segment_fields".into(), state.segment_fields.clone().into());
-            }
-            Ok::<_, serde_json::Error>(problem)
+        let (problem, segment_fields) = self.with(py, false, |state| {
+            (state.problem.clone(), state.segment_fields.clone())
         })?;
-        to_python(py, &problem.map_err(unexpected)?)
+        let problem = to_python(py, &problem)?;
+        if let Some(fields) = self._fields(py)? {
+            problem.set_item("context", fields)?;
+        }
+        if !segment_fields.is_empty() {
+            problem.set_item("segment_fields", segment_fields)?;
+        }
+        Ok(problem)
     }
 
     /// The parameters, as in TOML.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let config = self.with(py, false, |state| serde_json::to_value(&state.config))?;
-        to_python(py, &config.map_err(unexpected)?)
+        let config = self.with(py, false, |state| state.config.clone())?;
+        to_python(py, &config)
     }
 
     /// Forgets all outcomes: the agent is as it was made, but for its random draws, which do not repeat.
@@ -731,11 +702,9 @@ fn view_of<'py>(
     view: &SegmentView,
     set: &ActionSet,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &view.name)?;
+    let dict = to_python(py, view)?.cast_into::<PyDict>()?;
+    dict.del_item("arms")?;
     dict.set_item("pooled", &view.pooled)?;
-    dict.set_item("contexts", view.contexts)?;
-    dict.set_item("frequency", view.frequency)?;
     dict.set_item("policy", probabilities(py, &view.policy, set)?)?;
     dict.set_item("costs", by_name(py, &set.guardrails, &view.costs)?)?;
     dict.set_item("prices", by_name(py, &set.guardrails, &view.prices)?)?;
@@ -788,8 +757,4 @@ fn columns<'py>(
         }
     }
     Ok(table)
-}
-
-fn unexpected(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }

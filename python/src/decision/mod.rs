@@ -7,15 +7,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use banister::{Alarm, Assumption, Certificate, Decision as Core, NamedCertificate};
-use banister_report::figures::axes::significant;
+use banister::{Alarm, Assumption, Decision as Core};
 use numpy::PyArray1;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 
+use crate::json::to_python;
 use crate::pickle::{self, Reduced};
 
 /// Names of the actions as the user gave them.
@@ -144,116 +143,33 @@ pub(crate) struct AlarmText {
     pub segment: Option<Arc<str>>,
 }
 
-/// An alarm as `banister.Alarm`.
+/// An alarm as `banister.Alarm`: its guardrail and its arm by name.
 pub(crate) fn alarm_object<'py>(
     py: Python<'py>,
     set: &ActionSet,
     alarm: &Alarm,
     text: &AlarmText,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fields = PyDict::new(py);
-    fields.set_item("kind", word(&alarm.kind)?)?;
+    let fields = to_python(py, alarm)?;
+    fields.del_item("misfit")?;
     let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
     fields.set_item("guardrail", guardrail)?;
     let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
-    fields.set_item("outcome", alarm.outcome)?;
-    fields.set_item("outcomes", alarm.outcomes)?;
-    fields.set_item("mean", alarm.mean)?;
-    fields.set_item("evidence", alarm.evidence)?;
-    fields.set_item("forces_safe", alarm.forces_safe)?;
     fields.set_item("message", &*text.message)?;
     fields.set_item("segment", text.segment.as_deref())?;
-    py.import("banister")?
-        .call_method("Alarm", (), Some(&fields))
+    made(py, "banister", "Alarm", &fields)
 }
 
-/// Returns the word that JSON has for a value.
-pub(crate) fn word(value: &impl Serialize) -> PyResult<String> {
-    let value = serde_json::to_value(value).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let word = value.as_str().map(str::to_owned);
-    word.ok_or_else(|| PyValueError::new_err(format!("{value} is no word")))
-}
-
-/// A certificate as `banister.Certificate`, the class of the client's answers. Not by way of JSON, which has no
-/// infinity.
-fn certificate_object<'py>(py: Python<'py>, own: &Certificate) -> PyResult<Bound<'py, PyAny>> {
-    let types = py.import("banister.client.types")?;
-    let make = |class: &str, fields: &[(&str, Bound<'py, PyAny>)]| {
-        types.call_method(class, (), Some(&fields.into_py_dict(py)?))
-    };
-    let mut guardrails = Vec::new();
-    for NamedCertificate {
-        name,
-        certificate,
-        capped,
-    } in &own.guardrails
-    {
-        let fields = [
-            ("name", name.into_bound_py_any(py)?),
-            (
-                "pessimistic_cost",
-                certificate.pessimistic_cost.into_bound_py_any(py)?,
-            ),
-            ("threshold", certificate.threshold.into_bound_py_any(py)?),
-            ("slack", certificate.slack.into_bound_py_any(py)?),
-            ("price", certificate.price.into_bound_py_any(py)?),
-            ("capped", capped.into_bound_py_any(py)?),
-        ];
-        guardrails.push(make("GuardrailCertificate", &fields)?);
-    }
-    let solver = own.solver;
-    let solver = [
-        ("status", word(&solver.status)?.into_bound_py_any(py)?),
-        ("value", solver.value.into_bound_py_any(py)?),
-        ("upper_bound", solver.upper_bound.into_bound_py_any(py)?),
-        ("gap", solver.gap.into_bound_py_any(py)?),
-        ("nodes", solver.nodes.into_bound_py_any(py)?),
-    ];
-    let confidence = own.confidence.map(|confidence| {
-        let fields = [
-            ("safety", confidence.safety.into_bound_py_any(py)?),
-            ("regret", confidence.regret.into_bound_py_any(py)?),
-        ];
-        make("Confidence", &fields)
-    });
-    let rests_on = own.rests_on.iter().map(|one| {
-        let fields = [
-            ("text", (&one.text).into_bound_py_any(py)?),
-            ("watched", one.watched.into_bound_py_any(py)?),
-        ];
-        make("Assumption", &fields)
-    });
-    let rests_on = rests_on.collect::<PyResult<Vec<_>>>()?;
-    let fallback = own.fallback.map(|reason| word(&reason)).transpose()?;
-    let fields = [
-        ("guardrails", PyTuple::new(py, guardrails)?.into_any()),
-        (
-            "optimistic_reward",
-            own.optimistic_reward.into_bound_py_any(py)?,
-        ),
-        ("solver", make("SolverReport", &solver)?),
-        ("fallback", fallback.into_bound_py_any(py)?),
-        ("outcomes", own.outcomes.into_bound_py_any(py)?),
-        ("confidence", confidence.transpose()?.into_bound_py_any(py)?),
-        ("rests_on", PyTuple::new(py, rests_on)?.into_any()),
-    ];
-    make("Certificate", &fields)
-}
-
-/// A segment's own part of a certificate, in the units of the signals.
-#[pyclass(frozen, module = "banister")]
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct SegmentCertificate {
-    core: banister::SegmentCertificate,
-    guardrails: Arc<Vec<String>>,
-}
-
-impl SegmentCertificate {
-    /// Numbers by guardrail.
-    fn named<'py>(&self, py: Python<'py>, numbers: &[f64]) -> PyResult<Bound<'py, PyDict>> {
-        by_name(py, &self.guardrails, numbers)
-    }
+/// Makes an object of a Python class from a dictionary of its fields.
+fn made<'py>(
+    py: Python<'py>,
+    module: &str,
+    class: &str,
+    fields: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fields = fields.cast::<PyDict>()?;
+    py.import(module)?.call_method(class, (), Some(fields))
 }
 
 /// Numbers by guardrail.
@@ -265,84 +181,6 @@ pub(crate) fn by_name<'py>(
     let dict = PyDict::new(py);
     for (name, number) in std::iter::zip(guardrails, numbers) {
         dict.set_item(name, number)?;
-    }
-    Ok(dict)
-}
-
-#[pymethods]
-impl SegmentCertificate {
-    #[new]
-    fn new(pickled: &[u8]) -> PyResult<Self> {
-        pickle::restore(pickled)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, slf.get())
-    }
-
-    /// The segment.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.core.name
-    }
-
-    /// True if it shares the policy of rare segments: a guardrail of scope "each" is then kept on average over
-    /// those only.
-    #[getter]
-    fn pooled(&self) -> bool {
-        self.core.pooled
-    }
-
-    /// Decisions seen in it before this one.
-    #[getter]
-    fn contexts(&self) -> u64 {
-        self.core.contexts
-    }
-
-    /// Share of all decisions that had this policy.
-    #[getter]
-    fn frequency(&self) -> f64 {
-        self.core.frequency
-    }
-
-    /// Pessimistic cost of the segment's own policy, by guardrail.
-    #[getter]
-    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.named(py, &self.core.costs)
-    }
-
-    /// Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
-    /// exactly.
-    #[getter]
-    fn by_frequencies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.named(py, &self.core.by_frequencies)
-    }
-
-    /// Returns the same as a dictionary.
-    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let names = ["name", "pooled", "contexts", "frequency"];
-        attributes(slf, &[&names[..], &["costs", "by_frequencies"]].concat())
-    }
-
-    fn __repr__(&self) -> String {
-        let costs = std::iter::zip(self.guardrails.iter(), &self.core.costs)
-            .map(|(name, cost)| format!("{name}: {}", significant(*cost, 6)));
-        format!(
-            "SegmentCertificate(name={:?}, pooled={}, contexts={}, frequency={}, costs={{{}}})",
-            self.core.name,
-            if self.core.pooled { "True" } else { "False" },
-            self.core.contexts,
-            significant(self.core.frequency, 6),
-            costs.collect::<Vec<_>>().join(", ")
-        )
-    }
-}
-
-/// Collects attributes of an object as a dictionary.
-fn attributes<'py>(object: &Bound<'py, PyAny>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(object.py());
-    for name in names {
-        dict.set_item(name, object.getattr(*name)?)?;
     }
     Ok(dict)
 }
@@ -452,11 +290,15 @@ impl Decision {
     /// The segment's own part of the certificate, with its name; None from agents that do not tell segments
     /// apart.
     #[getter]
-    fn segment(&self) -> Option<SegmentCertificate> {
-        Some(SegmentCertificate {
-            core: self.policy.segment.clone()?,
-            guardrails: Arc::clone(&self.set.guardrails),
-        })
+    fn segment<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(own) = &self.policy.segment else {
+            return Ok(None);
+        };
+        let fields = to_python(py, own)?;
+        fields.set_item("costs", by_name(py, &self.set.guardrails, &own.costs)?)?;
+        let parts = by_name(py, &self.set.guardrails, &own.by_frequencies)?;
+        fields.set_item("by_frequencies", parts)?;
+        made(py, "banister", "SegmentCertificate", &fields).map(Some)
     }
 
     /// The policy as a dictionary from action to probability, without zeros.
@@ -487,7 +329,10 @@ impl Decision {
         let capped = self.set.capped.iter().copied();
         let guardrails = self.set.guardrails.iter().map(String::as_str).zip(capped);
         let rests_on = self.set.assumptions.to_vec();
-        certificate_object(py, &self.policy.certificate(guardrails, rests_on))
+        let certificate = to_python(py, &self.policy.certificate(guardrails, rests_on))?;
+        let class = py.import("banister.client.types")?.getattr("Certificate")?;
+        let codec = py.import("banister.client.codec")?;
+        codec.call_method1("decode", (class, certificate))
     }
 
     /// The oldest alarm that nobody has acknowledged yet, or None.
@@ -512,22 +357,30 @@ impl Decision {
     /// zeros.
     pub(crate) fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let (py, decision) = (slf.py(), slf.get());
-        let names = ["action", "index", "probability", "is_safe", "scale"];
-        let dict = attributes(
-            slf,
-            &[&names[..], &["features", "segment", "agent_id", "serial"]].concat(),
-        )?;
+        let dict = PyDict::new(py);
+        for name in [
+            "action",
+            "index",
+            "probability",
+            "is_safe",
+            "scale",
+            "agent_id",
+            "serial",
+        ] {
+            dict.set_item(name, slf.getattr(name)?)?;
+        }
         let features = decision.features.as_deref().map(<[f64]>::to_vec);
         dict.set_item("features", features)?;
         dict.set_item("policy", decision.policy(py)?.items())?;
-        if let Some(segment) = decision.segment() {
-            let segment = Bound::new(py, segment)?;
-            dict.set_item("segment", SegmentCertificate::to_dict(&segment)?)?;
+        let parts = [
+            ("segment", decision.segment(py)?),
+            ("alarm", decision.alarm(py)?),
+            ("certificate", Some(decision.certificate(py)?)),
+        ];
+        for (name, part) in parts {
+            let part = part.map(|own| own.call_method0("to_dict")).transpose()?;
+            dict.set_item(name, part)?;
         }
-        let alarm = decision.alarm(py)?.map(|own| own.call_method0("to_dict"));
-        dict.set_item("alarm", alarm.transpose()?)?;
-        let certificate = decision.certificate(py)?;
-        dict.set_item("certificate", certificate.call_method0("to_dict")?)?;
         Ok(dict)
     }
 

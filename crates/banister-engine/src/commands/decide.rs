@@ -12,7 +12,7 @@ use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{Candidate, DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{Core, ExperimentStatus, Facts, Frame, Kind};
+use crate::state::{Core, ExperimentInfo, ExperimentStatus, Kind, PolicyInputs};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -27,7 +27,7 @@ pub struct Decide {
 struct Prepared {
     digest: u64,
     /// Experiment as it was then.
-    frame: Arc<Frame>,
+    inputs: Arc<PolicyInputs>,
     computed: Result<Computed, Refusal>,
 }
 
@@ -60,15 +60,15 @@ impl Decide {
         let Ok(digest) = self.request.digest() else {
             return self;
         };
-        let frame = core.frame().clone();
+        let inputs = core.inputs().clone();
         let computed = compute(
             &mut self.request,
-            &frame.facts,
+            &inputs.info,
             |segment, context, candidates| core.policy(segment, context, candidates),
         );
         self.prepared = Some(Prepared {
             digest,
-            frame,
+            inputs,
             computed,
         });
         self
@@ -77,12 +77,12 @@ impl Decide {
 
 fn compute(
     request: &mut DecisionRequest,
-    facts: &Facts,
+    info: &ExperimentInfo,
     policy: impl FnOnce(Option<&str>, &[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
 ) -> Result<Computed, Refusal> {
     let begun = Instant::now();
-    let segment = take_segment(facts, request)?;
-    let (context, candidates) = take_actions(facts, request)?;
+    let segment = take_segment(info, request)?;
+    let (context, candidates) = take_actions(info, request)?;
     let published = policy(segment.as_deref(), &context, &candidates)?;
     Ok(Computed {
         segment,
@@ -108,7 +108,7 @@ pub struct Decided {
     pub candidates: Vec<Option<String>>,
     /// Policy it was drawn from.
     pub published: Arc<PublishedPolicy>,
-    pub facts: Arc<Facts>,
+    pub info: Arc<ExperimentInfo>,
     /// Time that the computation took; 0 where a decision is repeated.
     pub seconds: f64,
 }
@@ -137,7 +137,7 @@ impl Command for Decide {
             prepared,
         } = self;
         let experiment = transaction.state.experiment(&name)?;
-        let (key, facts) = (experiment.key, experiment.facts.clone());
+        let (key, info) = (experiment.key, experiment.info.clone());
         let digest = match &prepared {
             Some(prepared) => prepared.digest,
             None => request.digest()?,
@@ -147,7 +147,7 @@ impl Command for Decide {
             check_id(id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
                 transaction.check_owner(&record)?;
-                return transaction.repeat(record, digest, facts).map(Reply::Ready);
+                return transaction.repeat(record, digest, info).map(Reply::Ready);
             }
         }
         let experiment = transaction.state.experiment(&name)?;
@@ -163,11 +163,11 @@ impl Command for Decide {
             published,
             seconds,
         } = match prepared {
-            None => compute(&mut request, &facts, |segment, context, candidates| {
+            None => compute(&mut request, &info, |segment, context, candidates| {
                 experiment.policy(segment, context, candidates)
             })?,
             // It holds as long as the experiment is the same; outcomes in between do not void it.
-            Some(prepared) if Arc::ptr_eq(&prepared.frame, &experiment.frame) => {
+            Some(prepared) if Arc::ptr_eq(&prepared.inputs, &experiment.inputs) => {
                 prepared.computed?
             }
             Some(prepared) => {
@@ -188,7 +188,7 @@ impl Command for Decide {
         check_propensity(shadow, taken, request.propensity)?;
         // Elsewhere every decision has a policy of its own.
         let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
-        let dimension = experiment.facts.dimension;
+        let dimension = experiment.info.dimension;
         let is_slow = candidates.len() * dimension * dimension >= SLOW
             || (segment.is_some() && experiment.has_many_segments());
         // In shadow mode it is the caller who spends.
@@ -200,7 +200,7 @@ impl Command for Decide {
         let experiment = transaction.state.experiment(&name)?;
         let draw: f64 = transaction.rng.random();
         let (action, probability) = published.draw(draw);
-        let features = (experiment.frame).numbers(action, &context, &candidates);
+        let features = (experiment.inputs).numbers(action, &context, &candidates);
         if is_slow {
             transaction
                 .state
@@ -235,7 +235,7 @@ impl Command for Decide {
             shadow,
             candidates: names,
             published,
-            facts,
+            info,
             seconds,
         }))
     }
@@ -270,7 +270,7 @@ impl Transaction<'_> {
         &mut self,
         record: DecisionRecord,
         digest: u64,
-        facts: Arc<Facts>,
+        info: Arc<ExperimentInfo>,
     ) -> Result<Decided, Refusal> {
         if record.event.request != digest {
             return Err(Refusal::conflict(format!(
@@ -289,7 +289,7 @@ impl Transaction<'_> {
             shadow: event.shadow,
             candidates: candidate_names(&event.candidates),
             published: self.policy_of(&event)?,
-            facts,
+            info,
             seconds: 0.0,
         })
     }

@@ -14,7 +14,7 @@ use crate::events::{Candidate, candidate_names, digest, to_json};
 use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
-    Experiment, Facts, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
+    Experiment, ExperimentInfo, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
 };
 
 /// A request for a decision.
@@ -132,10 +132,10 @@ impl DecisionRequest {
 
 /// Takes the segment out of a request: its name, where decisions have one.
 pub(super) fn take_segment(
-    facts: &Facts,
+    info: &ExperimentInfo,
     request: &mut DecisionRequest,
 ) -> Result<Option<Arc<str>>, Refusal> {
-    match (&facts.segments, request.segment.take()) {
+    match (&info.segments, request.segment.take()) {
         (None, None) => Ok(None),
         (Some(own), Some(given)) => own.name(&given).map(Some),
         (None, Some(_)) => {
@@ -151,10 +151,10 @@ pub(super) fn take_segment(
 
 /// Takes the context, as events keep it, or the candidates out of a request, checked.
 pub(super) fn take_actions(
-    facts: &Facts,
+    info: &ExperimentInfo,
     request: &mut DecisionRequest,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
-    let kind = facts.kind;
+    let kind = info.kind;
     let (context, actions) = (request.context.take(), request.actions.take());
     if context.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";
@@ -167,7 +167,7 @@ pub(super) fn take_actions(
     match kind {
         Kind::Arms => Ok((Vec::new(), Vec::new())),
         Kind::Context(d) => {
-            let context = match &facts.fields {
+            let context = match &info.fields {
                 Some(fields) => row(fields, context),
                 None => numbers(d, context),
             };
@@ -262,12 +262,12 @@ pub(super) fn taken_action(
         return Err(Refusal::invalid("taken", taken, allowed));
     }
     let count = match candidates.len() {
-        0 => experiment.facts.arms.len(),
+        0 => experiment.info.arms.len(),
         n => n + 1,
     };
     let names = candidate_names(candidates);
     let mut all = 0..count as u32;
-    let found = all.find(|&action| experiment.facts.action_name(&names, action) == taken);
+    let found = all.find(|&action| experiment.info.action_name(&names, action) == taken);
     match found {
         Some(action) => Ok(Some(action)),
         None => Err(Refusal::invalid(

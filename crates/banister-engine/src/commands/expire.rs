@@ -23,7 +23,7 @@ impl Command for Expire {
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
         let experiment = (transaction.state.by_key(self.experiment))
             .ok_or_else(|| Refusal::unknown("experiment", self.experiment.to_string()))?;
-        let name = experiment.facts.experiment.clone();
+        let name = experiment.info.experiment.clone();
         let key = |&number| (self.experiment, Key::Number(number));
         let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
         let mut rest = &keys[..];
@@ -40,7 +40,7 @@ impl Command for Expire {
         if self.decisions.is_empty()
             && let Some(experiment) = transaction.state.by_key(self.experiment)
         {
-            experiment.settled = experiment.settled.max(self.settled);
+            experiment.trace.settled = experiment.trace.settled.max(self.settled);
         }
         Ok(Reply::Ready(()))
     }
@@ -73,7 +73,7 @@ impl Transaction<'_> {
         let default = experiment.checked.declaration.default_outcome.as_ref();
         let mut part = record.outcome.part.clone();
         part.taken = part.taken.or(record.event.taken);
-        let guardrails = &experiment.facts.guardrails;
+        let guardrails = &experiment.info.guardrails;
         part.costs.resize(guardrails.len(), None);
         let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
         part.reward = part.reward.or(default.map(|d| d.reward));

@@ -39,18 +39,14 @@ impl Command for ImportOutcomes {
             return Ok(Reply::Ready(*known));
         }
         let (d, m) = (import.features.len() / count, import.costs.len() / count);
-        for i in 0..count {
-            let features = &import.features[i * d..(i + 1) * d];
-            let costs = &import.costs[i * m..(i + 1) * m];
-            let arm = import.arms.get(i).copied().unwrap_or_default();
-            let reward = import.rewards[i];
-            let checked = experiment.check_outcome(arm, features, reward, costs, i as u64);
+        let info = &experiment.info;
+        let outcomes = import.outcomes(|features| info.choice(features));
+        for (i, outcome) in outcomes.enumerate() {
             // A file that contradicts the declaration is not taken: nothing of it has happened here.
-            let problem = &experiment.checked.standard;
-            let declared =
-                problem.refuse(import.arms.get(i).map(|&arm| arm as usize), reward, costs);
-            let checked =
-                checked.and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
+            let arm = (!import.arms.is_empty()).then_some(outcome.action);
+            let declared = (info.problem).refuse(arm, outcome.reward, outcome.costs);
+            let checked = (experiment.check_outcome(&outcome, i as u64))
+                .and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
             checked.map_err(|refusal| match refusal {
                 Refusal::Invalid {
                     field,
@@ -102,7 +98,7 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
         (
             "costs",
             import.costs.len(),
-            count * experiment.facts.guardrails.len(),
+            count * experiment.info.guardrails.len(),
         ),
     ];
     for (field, length, expected) in lengths {

@@ -1,4 +1,4 @@
-//! Commands: the operations that write events, one per file.
+//! Commands: the operations that write events, one subject per file.
 //!
 //! A command checks itself against the state as folded, writes events into the [`Transaction`] of its
 //! commit, and never changes the state: events are folded after they are durable, so a decision never
@@ -7,35 +7,28 @@
 //!
 //! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
 //! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes), then the changes of experiments:
-//! `create.rs`, `change.rs`, `add_arm.rs`, `retire_arm.rs`, `import.rs`, `acknowledge.rs` and
-//! `record_alarms.rs`.
+//! `create.rs`, `edit.rs`, `import.rs` and `record_alarms.rs`.
 
-mod acknowledge;
-mod add_arm;
 mod cancel;
-mod change;
 mod create;
 mod decide;
 mod decision_request;
+mod edit;
 mod expire;
 mod import;
 mod record_alarms;
 mod report;
-mod retire_arm;
 mod transaction;
 
-pub use acknowledge::AcknowledgeAlarms;
-pub use add_arm::AddArm;
 pub use cancel::{Cancel, Cancelled};
-pub use change::ChangeExperiment;
 pub use create::CreateExperiment;
 pub use decide::{Decide, Decided};
 pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
+pub use edit::{Edit, EditExperiment};
 pub use expire::Expire;
 pub use import::{ImportOutcomes, MOST_IMPORTED};
 pub(crate) use record_alarms::RecordAlarms;
 pub use report::{OutcomeReport, Report, Reported};
-pub use retire_arm::RetireArm;
 pub use transaction::Transaction;
 
 use crate::queries::ExperimentView;

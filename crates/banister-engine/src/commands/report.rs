@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use banister::Origin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,9 @@ use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{AlarmRaised, Experiment, ExperimentStatus, Facts, Kind, check_cost_names};
+use crate::state::{
+    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names,
+};
 use crate::store::Key;
 
 /// Reports on a decision. The same report twice gets the same answer.
@@ -50,7 +53,7 @@ pub struct Reported {
     pub reward: Option<f64>,
     /// One place per guardrail.
     pub costs: Vec<Option<f64>>,
-    pub facts: Arc<Facts>,
+    pub info: Arc<ExperimentInfo>,
     /// Alarms that the report's own numbers raise: they lie outside their declared ranges.
     pub alarms: Vec<AlarmRaised>,
 }
@@ -85,7 +88,7 @@ impl Command for Report {
             &event.candidates,
             report.taken.as_deref(),
         )?;
-        let facts = experiment.facts.clone();
+        let info = experiment.info.clone();
         let mut known = record.outcome.part.clone();
         if record.outcome.complete.is_none() {
             // An outcome says what was played; whether that was reported does not matter any more.
@@ -98,7 +101,7 @@ impl Command for Report {
         };
         let (mut part, alarms) = part(experiment, &report, played)?;
         part.taken = taken;
-        let merged = merge(&facts.guardrails, &known, &part).map_err(|contradiction| {
+        let merged = merge(&info.guardrails, &known, &part).map_err(|contradiction| {
             let by_default = match record.outcome.complete {
                 Some(true) => ", by default, since its time to live was over",
                 _ => "",
@@ -154,7 +157,7 @@ impl Command for Report {
             pending: is_whole && !complete,
             reward: merged.reward,
             costs: merged.costs,
-            facts,
+            info,
             alarms,
         }))
     }
@@ -212,17 +215,20 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            (experiment.frame).numbers(action, &event.context, &event.candidates)
+            (experiment.inputs).numbers(action, &event.context, &event.candidates)
         };
-        experiment.check_outcome(action, &features, reward, &costs, before)?;
-        Ok(Some(OutcomeEvent {
+        let outcome = OutcomeEvent {
             action,
             features,
             reward,
             costs,
             by_default,
             segment: event.segment.clone(),
-        }))
+        };
+        let choice = |features| experiment.info.choice(features);
+        let observed = outcome.observed(choice, Origin::Logged);
+        experiment.check_outcome(&observed, before)?;
+        Ok(Some(outcome))
     }
 }
 

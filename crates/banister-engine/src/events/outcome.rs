@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use banister::{Choice, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::{Author, Event, Record};
@@ -32,6 +33,24 @@ pub struct OutcomeEvent {
     pub by_default: bool,
     /// Segment of its decision, where decisions have one.
     pub segment: Option<Arc<str>>,
+}
+
+impl OutcomeEvent {
+    /// The outcome as agents observe it; `choice` says how an action with these features was offered.
+    pub(crate) fn observed<'a>(
+        &'a self,
+        choice: impl Fn(&'a [f64]) -> Choice<'a>,
+        origin: Origin,
+    ) -> Outcome<'a> {
+        Outcome {
+            action: self.action as usize,
+            choice: choice(&self.features),
+            segment: self.segment.as_deref(),
+            reward: self.reward,
+            costs: &self.costs,
+            origin,
+        }
+    }
 }
 
 /// Settlement of a reservation, in billionths.

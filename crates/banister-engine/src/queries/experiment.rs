@@ -15,7 +15,7 @@ use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
     BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState,
-    Experiment, ExperimentStatus, Facts, ForcedSafe, RecordedAlarm, Segments, round,
+    Experiment, ExperimentInfo, ExperimentStatus, ForcedSafe, RecordedAlarm, Segments, round,
 };
 use crate::store::Scope;
 use crate::time::Timestamp;
@@ -87,18 +87,18 @@ impl ListExperiments {
     ) -> Result<Page<T>, Refusal> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let (sets, now) = (state.clock_sets().clone(), state.now);
-        let mut last: Option<Arc<Facts>> = None;
+        let mut last: Option<Arc<ExperimentInfo>> = None;
         for experiment in state.experiments_after(self.after.as_deref())? {
             let scope = self.scope.as_ref();
-            if scope.is_some_and(|scope| !scope.covers(&experiment.facts.experiment)) {
+            if scope.is_some_and(|scope| !scope.covers(&experiment.info.experiment)) {
                 continue;
             }
             if entries.len() == self.limit || bytes > MOST_BYTES {
-                let next = last.map(|facts| facts.experiment.clone());
+                let next = last.map(|info| info.experiment.clone());
                 return Ok(Page { entries, next });
             }
             bytes += size(experiment);
-            last = Some(experiment.facts.clone());
+            last = Some(experiment.info.clone());
             entries.push(make(experiment, &sets, now));
         }
         Ok(Page {
@@ -330,7 +330,7 @@ impl ExperimentView {
                     ranges: checked.standard.arm_ranges(number),
                 })
                 .collect(),
-            segments: experiment.facts.segments.clone(),
+            segments: experiment.info.segments.clone(),
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),
             reward: declaration.reward.clone(),
@@ -348,7 +348,7 @@ impl ExperimentView {
 /// The assumptions behind certificates. With a time to live an outcome's arrival says nothing about it, and
 /// what never comes has a declared default or is watched.
 fn assumptions(experiment: &Experiment) -> Vec<Assumption> {
-    let mut list = experiment.facts.assumptions.clone();
+    let mut list = experiment.info.assumptions.clone();
     if experiment.checked.declaration.ttl_seconds.is_some() {
         for assumption in &mut list {
             assumption.watched |= assumption.text.starts_with("outcomes arrive");
@@ -364,5 +364,5 @@ pub(super) fn alarm(
     now: Timestamp,
 ) -> Option<ForcedSafe> {
     let is_over = |reason| reason == Fallback::BudgetExhausted && experiment.is_covered(sets, now);
-    (experiment.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
+    (experiment.trace.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
 }

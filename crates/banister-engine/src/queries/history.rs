@@ -41,7 +41,7 @@ impl Query for ReadHistory {
             let wanted = self.segment.as_ref();
             wanted.is_none() || wanted == point.segment.as_ref().map(|own| &own.name)
         };
-        let asked: Vec<&Point> = (experiment.history.points().iter())
+        let asked: Vec<&Point> = (experiment.trace.history.points().iter())
             .filter(is_asked)
             .collect();
         // The last ones are what people wait for.
@@ -52,7 +52,7 @@ impl Query for ReadHistory {
         let chosen = asked.iter().rev().step_by(step).rev();
         Ok(HistoryView {
             points: chosen.copied().cloned().collect(),
-            per_minute: experiment.history.minutes().copied().collect(),
+            per_minute: experiment.trace.history.minutes().copied().collect(),
             alarms: experiment.alarms.clone(),
         })
     }

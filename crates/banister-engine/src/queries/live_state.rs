@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use banister::{ArmEstimate, Monitor};
+use banister::{ArmEstimate, Certificate, Monitor, SegmentCertificate};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment::alarm;
 use super::{Query, in_units_of_certificates};
-use crate::events::PublishedPolicy;
+use crate::events::PolicyEstimates;
 use crate::refusal::Refusal;
-use crate::state::{EngineState, Experiment, Facts, ForcedSafe, LearnedView, RecordedAlarm};
+use crate::state::{Core, EngineState, Experiment, ForcedSafe, LearnedView, RecordedAlarm, Share};
 use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
@@ -27,39 +27,56 @@ impl ReadState {
             learned: None,
         }
     }
-
-    pub(crate) fn learned(self, learned: Result<LearnedView, Refusal>) -> Self {
-        Self {
-            learned: Some(learned),
-            ..self
-        }
-    }
 }
 
-/// Live state of an experiment.
-#[derive(Debug)]
-pub struct LiveState {
-    /// The experiment's last event.
+/// Live state of an experiment: its policy now, estimates of every arm, alarms and evidence.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExperimentState {
+    /// The experiment.
+    pub experiment: String,
+    /// Its last event.
     pub number: u64,
+    /// Time of the state.
     pub time: Timestamp,
+    /// Outcomes known.
     pub outcomes: u64,
-    /// The policy now; for experiments whose decisions bring their actions, the last one.
-    pub published: Option<Arc<PublishedPolicy>>,
-    /// Names of the candidates it chooses among; empty for arms.
-    pub candidates: Vec<Option<String>>,
-    pub facts: Arc<Facts>,
-    /// Number and estimate of every arm, in the units of certificates.
-    pub arms: Vec<(usize, ArmEstimate)>,
+    /// The policy now; where decisions bring their actions, the last one.
+    pub policy: Option<Vec<Share>>,
+    /// Certificate of the policy.
+    pub certificate: Option<Certificate>,
+    /// The policy's own reward and guardrails.
+    pub estimates: Option<PolicyEstimates>,
+    /// The segment that policy and estimates are of, where decisions have one, and its own part of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
+    /// Every arm.
+    pub arms: Vec<ArmState>,
     /// Set while the safe action is forced.
     pub alarm: Option<ForcedSafe>,
     /// Alarms that nobody has acknowledged yet, oldest first.
     pub alarms: Vec<RecordedAlarm>,
     /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     pub evidence: Vec<EvidenceView>,
-    /// Decisions whose time to live is over and whose outcome never came, by arm: of how many, how many.
-    pub missing: Vec<(u64, u64)>,
     /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
     pub watched_one_in: u64,
+}
+
+/// An arm now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ArmState {
+    /// Name.
+    pub name: String,
+    /// True for the safe one.
+    pub safe: bool,
+    /// Its probability under the policy now.
+    pub probability: Option<f64>,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
+    /// Decisions for it whose time to live is over.
+    pub matured: u64,
+    /// Those of them whose outcome never came.
+    pub missing: u64,
 }
 
 /// Evidence that a guardrail is breached, over time.
@@ -77,13 +94,21 @@ pub struct EvidenceView {
 }
 
 impl Query for ReadState {
-    type Answer = LiveState;
+    type Answer = ExperimentState;
 
-    fn answer(self, state: &mut EngineState) -> Result<LiveState, Refusal> {
+    fn learner(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn prepare(&mut self, learner: &mut Core) {
+        self.learned = Some(learner.view(false));
+    }
+
+    fn answer(self, state: &mut EngineState) -> Result<ExperimentState, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
         // Of one that samples the last policy that was drawn, not another.
-        let with_policy = experiment.latest.is_none();
+        let with_policy = experiment.trace.latest.is_none();
         let learned = match self.learned {
             Some(learned) => learned?,
             None => experiment.learner.with(|core| core.view(with_policy))?,
@@ -95,34 +120,40 @@ impl Query for ReadState {
             }
             experiment.allowed(&budgets, &sets, now, policy)
         });
-        let latest = experiment.latest.as_ref();
+        let latest = experiment.trace.latest.as_ref();
         let published = policy.or_else(|| latest.map(|latest| latest.published.clone()));
-        let candidates = latest.map_or_else(Vec::new, |latest| latest.candidates.clone());
-        let all = learned.estimates;
+        let published = published.as_deref();
+        let candidates = latest.map_or(&[][..], |latest| &latest.candidates);
+        let info = &experiment.info;
         let safe = experiment.checked.safe;
-        let own_safe = all.get(safe);
+        let own_safe = learned.estimates.get(safe);
         let problem = &experiment.checked.standard;
-        let arms: Vec<(usize, ArmEstimate)> = (all.iter().enumerate())
-            .map(|(number, own)| {
-                let shown = in_units_of_certificates(problem, own, own_safe, number == safe);
-                let offered = experiment.arms[number].offered;
-                (number, ArmEstimate { offered, ..shown })
-            })
-            .collect();
-        Ok(LiveState {
+        let arms = learned.estimates.iter().zip(&experiment.arms).enumerate();
+        let arms = arms.map(|(number, (own, arm))| {
+            let shown = in_units_of_certificates(problem, own, own_safe, number == safe);
+            let counts = experiment.missing.of(number).copied().unwrap_or_default();
+            ArmState {
+                name: arm.name.clone(),
+                safe: number == safe,
+                probability: published.map(|p| p.probability(number as u32)),
+                estimate: ArmEstimate {
+                    offered: arm.offered,
+                    ..shown
+                },
+                matured: counts.matured,
+                missing: counts.missing,
+            }
+        });
+        Ok(ExperimentState {
+            experiment: info.experiment.clone(),
             number: experiment.number,
             time: now,
             outcomes: learned.outcomes,
-            published,
-            candidates,
-            facts: experiment.facts.clone(),
-            missing: (0..experiment.arms.len())
-                .map(|arm| {
-                    let counts = experiment.missing.of(arm).copied().unwrap_or_default();
-                    (counts.matured, counts.missing)
-                })
-                .collect(),
-            arms,
+            policy: published.map(|p| info.policy(p, candidates)),
+            certificate: published.map(|p| info.certificate(p)),
+            estimates: published.map(|p| p.estimates.clone()),
+            segment: published.and_then(|p| p.segment.clone()),
+            arms: arms.collect(),
             alarm: alarm(experiment, &sets, now),
             alarms: experiment.open_alarms().cloned().collect(),
             evidence: evidence(experiment, learned.monitor.as_ref()),
@@ -135,7 +166,7 @@ fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceV
     let Some(monitor) = monitor else {
         return Vec::new();
     };
-    let guardrails = experiment.facts.guardrails.iter().enumerate();
+    let guardrails = experiment.info.guardrails.iter().enumerate();
     guardrails
         .map(|(i, name)| EvidenceView {
             guardrail: name.clone(),

@@ -5,12 +5,12 @@
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and the agent's
 //! estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones:
-//! `facts.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
+//! `experiment_info.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
 
 mod digest;
 mod estimates;
 mod experiment;
-mod facts;
+mod experiment_info;
 mod history;
 mod live_state;
 mod segments;
@@ -23,20 +23,28 @@ pub use experiment::{
     ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadExperiment, Refusing,
     RenderedView, SummariseExperiments,
 };
-pub use facts::{ReadFacts, ReadImports};
+pub use experiment_info::{ReadExperimentInfo, ReadImports};
 pub use history::{HistoryView, ReadHistory};
-pub use live_state::{EvidenceView, LiveState, ReadState};
-pub use segments::{ReadSegments, SegmentPage, SegmentState};
+pub use live_state::{ArmState, EvidenceView, ExperimentState, ReadState};
+pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;
 pub use ttl::{TtlStatus, Ttls};
 
 use crate::refusal::Refusal;
-use crate::state::EngineState;
+use crate::state::{Core, EngineState};
 
 /// Operation that only reads the state.
 pub trait Query: Send + 'static {
     type Answer: Send + 'static;
+
+    /// Experiment whose learner computes a part of the answer, beside the writer where it is detached.
+    fn learner(&self) -> Option<&str> {
+        None
+    }
+
+    /// Computes that part.
+    fn prepare(&mut self, _learner: &mut Core) {}
 
     /// Reads the answer. The state is mutable only because policies are computed when somebody asks.
     fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal>;

@@ -43,11 +43,11 @@ impl Query for ReadStats {
     fn answer(self, state: &mut EngineState) -> Result<Stats, Refusal> {
         let (sets, now) = (state.clock_sets(), state.now);
         let experiments = state.experiments().map(|experiment| {
-            let latest = experiment.latest.as_ref();
+            let latest = experiment.trace.latest.as_ref();
             let guardrails = latest.map_or(&[][..], |latest| &latest.published.guardrails);
-            let slacks = std::iter::zip(&experiment.facts.guardrails, guardrails);
+            let slacks = std::iter::zip(&experiment.info.guardrails, guardrails);
             ExperimentStats {
-                name: experiment.facts.experiment.clone(),
+                name: experiment.info.experiment.clone(),
                 counts: experiment.counts,
                 slacks: slacks.map(|(name, g)| (name.clone(), g.slack)).collect(),
                 budgets: experiment.budget_views(sets, now),

@@ -36,7 +36,7 @@ impl Query for ReadTtls {
             Some(TtlStatus {
                 experiment: experiment.key,
                 ttl_seconds: experiment.checked.declaration.ttl_seconds?,
-                settled: experiment.settled,
+                settled: experiment.trace.settled,
             })
         });
         Ok(Ttls {

@@ -12,7 +12,7 @@ mod budget;
 mod clock;
 mod declaration;
 mod experiment;
-mod facts;
+mod experiment_info;
 mod history;
 mod learner;
 mod open;
@@ -41,10 +41,10 @@ pub use experiment::{
     AlarmRaised, ArmMissing, Change, Counts, Experiment, ForcedSafe, Imported, Latest, Missing,
     RecordedAlarm,
 };
-pub use facts::Facts;
+pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus, SegmentCount};
-pub(crate) use learner::{Core, Detached, Frame, LearnedView, SegmentsView};
+pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView};
 pub(crate) use open::{OpenDecision, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, restore_all};

@@ -220,6 +220,53 @@ pub struct Found {
     pub reports: Vec<Record>,
 }
 
+/// Events of an experiment between two numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    pub experiment: u64,
+    /// Number before the first.
+    pub after: u64,
+    /// Number behind the last.
+    pub before: u64,
+    /// Most events.
+    pub limit: usize,
+    pub newest_first: bool,
+}
+
+impl Span {
+    /// Events after a number, oldest first.
+    pub fn after(experiment: u64, after: u64, limit: usize) -> Self {
+        Self {
+            experiment,
+            after,
+            before: u64::MAX,
+            limit,
+            newest_first: false,
+        }
+    }
+
+    /// Events before a number, newest first.
+    pub fn before(experiment: u64, before: u64, limit: usize) -> Self {
+        Self {
+            experiment,
+            after: 0,
+            before,
+            limit,
+            newest_first: true,
+        }
+    }
+
+    /// Experiment, bounds and limit as the databases count.
+    fn parameters(&self) -> [i64; 4] {
+        [self.experiment, self.after, self.before, self.limit as u64].map(number)
+    }
+}
+
+/// Numbers beyond what the databases count to are beyond every event, too.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// Experiment as folded up to an event, encoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
@@ -323,40 +370,17 @@ pub trait Store: Send {
     fn check(&mut self) -> Result<(), StoreError>;
     /// Keys of all experiments, oldest first.
     fn created(&mut self) -> Result<Vec<u64>, StoreError>;
-    /// Up to `limit` events that changed an experiment, before a number, newest first.
-    fn changes(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError>;
+    /// Events that changed an experiment, newest first.
+    fn changes(&mut self, span: &Span) -> Result<Vec<Record>, StoreError>;
     /// A page of up to `limit` events after a number, in their order; empty only at the log's end.
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
     fn get(&mut self, number: u64) -> Result<Option<Record>, StoreError>;
     /// Decisions with what was reported on them: a page of the first keys, at least one.
     fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, StoreError>;
-    /// A page of up to `limit` decisions of an experiment before a number, newest first.
-    fn decisions(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError>;
-    /// A page of up to `limit` decisions of an experiment after a number, oldest first.
-    fn decisions_after(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError>;
-    /// Up to `limit` decisions of an experiment in (after, upto] without a complete outcome.
-    fn overdue(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        upto: u64,
-        limit: usize,
-    ) -> Result<Vec<u64>, StoreError>;
+    /// A page of decisions with what was reported on them.
+    fn decisions(&mut self, span: &Span) -> Result<Vec<Found>, StoreError>;
+    /// Decisions without a complete outcome, oldest first.
+    fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError>;
     /// The experiments that have a snapshot.
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError>;
     /// Snapshot of an experiment.

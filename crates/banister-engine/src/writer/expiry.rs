@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::queue::WriterHandle;
 use crate::commands::Expire;
 use crate::queries::{ReadTtls, TtlStatus, Ttls};
-use crate::store::{Readers, Store, StoreError};
+use crate::store::{Readers, Span, Store, StoreError};
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one command.
@@ -55,7 +55,10 @@ pub(super) fn overdue(
     if upto <= status.settled {
         return Ok(None);
     }
-    let decisions = store.overdue(status.experiment, status.settled, upto, CHUNK)?;
+    let decisions = store.overdue(&Span {
+        before: upto.saturating_add(1),
+        ..Span::after(status.experiment, status.settled, CHUNK)
+    })?;
     Ok(Some(Expire {
         experiment: status.experiment,
         decisions,

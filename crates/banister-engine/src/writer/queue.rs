@@ -1,7 +1,5 @@
 //! Bounded queue to the writer, emptied in batches.
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
 };
@@ -10,9 +8,9 @@ use std::time::{Duration, Instant};
 use super::job::{CommandJob, Job, QueryJob};
 use crate::commands::{Command, Decide, Decided};
 use crate::events::Author;
-use crate::queries::{LiveState, Query, ReadSegments, ReadState, SegmentPage};
+use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::{Core, Detached};
+use crate::state::Detached;
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
@@ -112,56 +110,6 @@ impl WriterHandle {
         if asked { Ok(()) } else { Err(Busy) }
     }
 
-    /// Asks for the live state of an experiment; what takes long is read beside the writer.
-    pub fn read_state(
-        &self,
-        name: Arc<str>,
-        reply: impl FnOnce(Result<LiveState, Refusal>) + Send + 'static,
-    ) -> Result<(), Busy> {
-        let query = ReadState::new(name.clone());
-        self.query_beside(&name, query, reply, |query, core| {
-            query.learned(core.view(false))
-        })
-    }
-
-    /// Asks for segments of an experiment by their places, in the same way.
-    pub fn read_segments(
-        &self,
-        name: Arc<str>,
-        places: Range<usize>,
-        reply: impl FnOnce(Result<SegmentPage, Refusal>) + Send + 'static,
-    ) -> Result<(), Busy> {
-        let query = ReadSegments::new(name.clone(), places);
-        self.query_beside(&name, query, reply, |query, core| {
-            let learned = core.segments(query.places());
-            query.learned(learned)
-        })
-    }
-
-    /// Queues a query; where the learner is beside the writer, `prepare` has it compute there.
-    fn query_beside<Q: Query>(
-        &self,
-        name: &str,
-        query: Q,
-        reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
-        prepare: impl Fn(Q, &mut Core) -> Q + Send + 'static,
-    ) -> Result<(), Busy> {
-        let Some(actor) = self.detached.as_ref().and_then(|d| d.find(name)) else {
-            return self.query(query, reply);
-        };
-        let handle = self.clone();
-        let mut asked = Some((query, reply));
-        let asked = actor.ask(Box::new(move |core| {
-            if let Some((query, reply)) = asked.take() {
-                let query = prepare(query, core);
-                // If the queue is full the caller hears nothing more, as from one that stopped.
-                let _ = handle.query(query, reply);
-            }
-            true
-        }));
-        if asked { Ok(()) } else { Err(Busy) }
-    }
-
     /// Queues commands; if the queue is full they are refused.
     fn execute_or_refuse<C: Command>(
         &self,
@@ -190,13 +138,28 @@ impl WriterHandle {
         self.send(CommandJob::new(author, commands, Box::new(reply)))
     }
 
-    /// Queues a query; `reply` is called on the writer's thread.
+    /// Queues a query; `reply` is called on the writer's thread. Where the query needs a learner that is beside the
+    /// writer, it is prepared there.
     pub fn query<Q: Query>(
         &self,
         query: Q,
         reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
     ) -> Result<(), Busy> {
-        self.send(QueryJob::new(query, Box::new(reply)))
+        let actor = (query.learner()).and_then(|name| self.detached.as_ref()?.find(name));
+        let Some(actor) = actor else {
+            return self.send(QueryJob::new(query, Box::new(reply)));
+        };
+        let handle = self.clone();
+        let mut asked = Some((query, reply));
+        let asked = actor.ask(Box::new(move |core| {
+            if let Some((mut query, reply)) = asked.take() {
+                query.prepare(core);
+                // If the queue is full the caller hears nothing more, as from one that stopped.
+                let _ = handle.send(QueryJob::new(query, Box::new(reply)));
+            }
+            true
+        }));
+        if asked { Ok(()) } else { Err(Busy) }
     }
 
     fn send(&self, job: impl Job + 'static) -> Result<(), Busy> {

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::clock::read_clock;
 use crate::state::{EngineState, SnapshotRound, restore_all};
-use crate::store::{Begun, StoreError, verify_page};
+use crate::store::{Begun, Span, StoreError, verify_page};
 
 /// Events that a start verifies before the first decision, at least: a tenth of a second.
 const VERIFIED_FIRST: u64 = 100_000;
@@ -116,7 +116,7 @@ impl Engine {
             state.time = record.time;
         }
         // Set by hand, so they are few.
-        let sets = store.changes(0, state.number + 1, usize::MAX)?;
+        let sets = store.changes(&Span::before(0, state.number + 1, usize::MAX))?;
         state.restore_clock(&sets).map_err(StoreError::new)?;
         self.round = SnapshotRound::after(&restored, last);
         for (_, experiment) in restored.experiments {

@@ -3,9 +3,7 @@
 use crate::common;
 
 use banister::{AlarmKind, Fallback, OnBreach};
-use banister_engine::{
-    AcknowledgeAlarms, Event, EventKind, Import, ImportOutcomes, Record, rebuild,
-};
+use banister_engine::{Edit, Event, EventKind, Import, ImportOutcomes, Record, rebuild};
 use common::engine::{Engine, conflict, field, plain};
 use common::{Place, both, until};
 use serde_json::json;
@@ -40,7 +38,7 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
     let mut bold = Vec::new();
     for i in 0..60 {
         let decided = engine.decide("x", &format!("d{i}")).unwrap();
-        let name = &decided.facts.arms[decided.action as usize];
+        let name = &decided.info.arms[decided.action as usize];
         let buys = name == "control" || i % 20 == 0;
         if name == "bold" {
             bold.push(i);
@@ -65,7 +63,7 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
         engine.show("x").unwrap().counts.outcomes == 60
     });
     let state = engine.live_state("x");
-    let (_, beliefs) = &state.arms[1];
+    let beliefs = &state.arms[1].estimate;
     let buyers = bold.iter().filter(|i| *i % 20 == 0).count();
     let mean = buyers as f64 / bold.len() as f64;
     assert!((beliefs.costs[0].mean.unwrap() - mean).abs() < 1e-12);
@@ -112,7 +110,7 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
             counts.outcomes + counts.missing == 240
         });
         let state = engine.live_state(name);
-        let missing: u64 = state.missing.iter().map(|counts| counts.1).sum();
+        let missing: u64 = state.arms.iter().map(|arm| arm.missing).sum();
         assert_eq!(missing, engine.show(name).unwrap().counts.missing);
         let alarms = engine.show(name).unwrap().summary.alarms;
         if differs {
@@ -165,22 +163,19 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     );
     let decided = engine.decide("x", "forced").unwrap();
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
-    assert!(decided.facts.assumptions.iter().any(|a| a.watched));
+    assert!(decided.info.assumptions.iter().any(|a| a.watched));
     // An alarm never drops outcomes.
     let before = engine.show("x").unwrap().counts.outcomes;
     let said = json!({"reward": 0.5, "costs": {"errors": 0}});
     engine.report("x", "forced", said).unwrap();
     assert_eq!(engine.show("x").unwrap().counts.outcomes, before + 1);
-    let note = || AcknowledgeAlarms {
-        experiment: "x".into(),
-        note: "the payment page was down".into(),
-    };
-    let view = engine.execute(note()).unwrap();
+    let note = || Edit::AcknowledgeAlarms("the payment page was down".into());
+    let view = engine.edit("x", note()).unwrap();
     assert!(view.alarms.is_empty());
     assert_eq!(engine.decide("x", "free").unwrap().published.fallback, None);
     // Nothing to acknowledge, nothing to write.
     let number = engine.show("x").unwrap().number;
-    assert_eq!(engine.execute(note()).unwrap().number, number);
+    assert_eq!(engine.edit("x", note()).unwrap().number, number);
     let digest = engine.digest("x").unwrap();
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
@@ -254,7 +249,7 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     let decided = engine.decide("x", "a").unwrap();
-    let arm = decided.facts.arms[decided.action as usize].clone();
+    let arm = decided.info.arms[decided.action as usize].clone();
     let said = json!({"reward": 2, "costs": {"errors": 1.6}});
     let reported = engine.report("x", "a", said.clone()).unwrap();
     assert_eq!(

@@ -196,8 +196,10 @@ fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
     let view = engine.show("x").unwrap();
     assert_eq!((view.counts.missing, view.counts.outcomes), (1, 0));
     let settled = |engine: &Caller| {
-        let arms = engine.live_state("x").missing.into_iter();
-        arms.fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1))
+        let arms = engine.live_state("x").arms.into_iter();
+        arms.fold((0, 0), |sum, own| {
+            (sum.0 + own.matured, sum.1 + own.missing)
+        })
     };
     assert_eq!(settled(&engine), (1, 1));
     // Twice is once, and what is cancelled has no outcome.
@@ -287,7 +289,7 @@ fn only_the_safe_action_goes_beyond(place: &Place) {
     );
     assert_eq!((view.remaining, view.reserved), (0.0, 0.0));
     let alarm = engine.show("x").unwrap().summary.alarm.unwrap();
-    let live = engine.live_state("x").published.unwrap();
+    let live = engine.live_state("x").certificate.unwrap();
     assert_eq!(live.fallback, Some(Fallback::BudgetExhausted));
     assert_eq!(
         serde_json::to_value(alarm.reason).unwrap(),

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister_engine::{Decide, DecisionRequest, LiveState, Refusal, Report};
+use banister_engine::{Decide, DecisionRequest, ExperimentState, Refusal, Report};
 use common::engine::{Either, EitherAnswer, Engine, check, conflict, field, plain, said, unknown};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn outcomes(engine: &Engine) -> u64 {
     engine.show("x").unwrap().counts.outcomes
 }
 
-fn look(engine: &Engine) -> LiveState {
+fn look(engine: &Engine) -> ExperimentState {
     engine.live_state("x")
 }
 
@@ -214,7 +214,7 @@ fn parts_are_held_until_complete_in_any_order(place: &Place) {
     let pulls: u64 = look(&engine)
         .arms
         .iter()
-        .filter_map(|arm| arm.1.pulls)
+        .filter_map(|arm| arm.estimate.pulls)
         .sum();
     assert_eq!(pulls, 6);
 }
@@ -297,7 +297,9 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
             .unwrap()
             .complete
     );
-    let pulls: Vec<_> = look(&engine).arms.iter().map(|arm| arm.1.pulls).collect();
+    let pulls: Vec<_> = (look(&engine).arms.iter())
+        .map(|arm| arm.estimate.pulls)
+        .collect();
     assert_eq!(pulls, [Some(0), Some(0), Some(4)]);
     // What cannot be.
     let refused = |request: Value| field(engine.decide_with("x", request));

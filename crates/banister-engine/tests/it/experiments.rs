@@ -137,7 +137,7 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
     let decided = engine.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(decided.facts.action_name(&[], 3), "late");
+    assert_eq!(decided.info.action_name(&[], 3), "late");
     let played = until_played(&engine, 3);
     assert!(engine.report("x", &played, outcome()).unwrap().complete);
     // What cannot be.
@@ -148,7 +148,8 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     conflict(engine.add_arm("x", json!({"name": "new", "features": [9.0]})));
     let pulls = |engine: &Engine| {
         let arms = engine.live_state("x").arms.into_iter();
-        arms.map(|(arm, own)| (arm, own.pulls)).collect::<Vec<_>>()
+        arms.map(|own| (own.name, own.estimate.pulls))
+            .collect::<Vec<_>>()
     };
     let before = pulls(&engine);
     let view = engine.add_arm("x", json!({"name": "new"})).unwrap();
@@ -397,7 +398,7 @@ fn candidates_are_brought_by_decisions(place: &Place) {
         check(&decided);
         assert_eq!(decided.published.safe, 2);
         let name = decided
-            .facts
+            .info
             .action_name(&decided.candidates, decided.action);
         assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
         engine.report("x", &format!("d{i}"), outcome()).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use banister::Fallback;
 use banister_engine::{
-    Author, Decide, Decided, Event, EventKind, Options, Refusal, Snapshot, rebuild,
+    Author, Decide, Decided, Event, EventKind, Options, Refusal, Snapshot, Span, rebuild,
 };
 use common::engine::{Caller, Engine, check, field};
 use common::{Place, both, until};
@@ -177,10 +177,10 @@ fn arms_with_long_features_come_and_go(place: &Place) {
     let decided = decide_one(&engine.caller, "x", json!({})).unwrap();
     assert_eq!(decided.published.probability(1), 0.0, "it was retired");
     let state = engine.live_state("x");
-    let known: Vec<(usize, bool)> = (state.arms.iter())
-        .map(|arm| (arm.0, arm.1.offered))
+    let offered: Vec<bool> = (state.arms.iter())
+        .map(|arm| arm.estimate.offered)
         .collect();
-    assert_eq!(known, [(0, true), (1, false), (2, true)]);
+    assert_eq!(offered, [true, false, true]);
     // Decisions cite a policy; one that still stands is not written again.
     let digest = engine.digest("x").unwrap();
     for _ in 0..5 {
@@ -324,7 +324,10 @@ fn authors_own_their_decisions(place: &Place) {
         authors,
         expected.map(|(kind, name)| (kind, name.to_string()))
     );
-    let changes = place.open().changes(1, u64::MAX, 10).unwrap();
+    let changes = place
+        .open()
+        .changes(&Span::before(1, u64::MAX, 10))
+        .unwrap();
     assert!(matches!(changes[0].event().unwrap(), Event::Changed(_)));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use banister_engine::{Event, Key, Options, OutcomeReport, ReadFacts, Report};
+use banister_engine::{Event, Key, Options, OutcomeReport, ReadExperimentInfo, Report};
 use common::engine::{Engine, conflict};
 use common::{Place, both};
 use serde_json::{Value, json};
@@ -62,8 +62,8 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
             assert!(engine.report(&plain, &id, whole.clone()).unwrap().complete);
             assert!(engine.report(&shadow, &id, taken.clone()).unwrap().complete);
         }
-        let facts = engine.query(ReadFacts(shadow.as_str().into()));
-        let key = facts.unwrap().key;
+        let info = engine.query(ReadExperimentInfo(shadow.as_str().into()));
+        let key = info.unwrap().key;
         let mut store = place.database.open_reader().unwrap();
         for i in [0, 19] {
             // Learned are the features of what was taken, not of what was drawn.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use banister::AlarmKind;
 use banister_engine::{
-    Decide, Decided, Import, ImportOutcomes, Options, ReadSegments, RecordedAlarm, SegmentPage,
+    Decide, Decided, Import, ImportOutcomes, Options, ReadSegments, RecordedAlarm, SegmentList,
     rebuild,
 };
 use common::engine::{Caller, Engine, check, field, plain};
@@ -55,7 +55,7 @@ fn outcome(i: usize, action: u32) -> Value {
     json!({"reward": if liked { 0.9 } else { 0.1 }, "costs": {"errors": (i % 3) as f64 / 10.0}})
 }
 
-fn segments(caller: &Caller, name: &str) -> SegmentPage {
+fn segments(caller: &Caller, name: &str) -> SegmentList {
     caller.query(ReadSegments::new(name, 0..100)).unwrap()
 }
 
@@ -118,14 +118,14 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
         let page = segments(&engine, name);
         let last = page.segments.last().unwrap();
         assert_eq!(
-            (page.total, last.view.name.is_none()),
+            (page.total, last.name.is_none()),
             (page.segments.len(), true)
         );
-        let contexts: u64 = page.segments.iter().map(|own| own.view.contexts).sum();
+        let contexts: u64 = page.segments.iter().map(|own| own.contexts).sum();
         assert_eq!(contexts, if name == "x" { 320 } else { 300 });
-        assert_eq!(page.segments[0].view.name.as_deref(), Some("de"));
-        assert_eq!(page.segments[0].view.arms.len(), 3);
-        let frequencies = page.segments.iter().map(|own| own.view.frequency);
+        assert_eq!(page.segments[0].name.as_deref(), Some("de"));
+        assert_eq!(page.segments[0].arms.len(), 3);
+        let frequencies = page.segments.iter().map(|own| own.frequency);
         assert!((frequencies.sum::<f64>() - 1.0).abs() < 1e-9);
     }
     let names = ["x", "shadow", "overall"];
@@ -149,13 +149,8 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
 fn shown(caller: &Caller, name: &str) -> Vec<String> {
     let page = segments(caller, name);
     let each = page.segments.iter();
-    each.map(|own| {
-        format!(
-            "{:?} {} {:?}",
-            own.view.name, own.view.contexts, own.view.arms
-        )
-    })
-    .collect()
+    each.map(|own| format!("{:?} {} {:?}", own.name, own.contexts, own.arms))
+        .collect()
 }
 
 fn outcomes_with_a_time_to_live_come_to_their_segment(place: &Place) {
@@ -172,17 +167,13 @@ fn outcomes_with_a_time_to_live_come_to_their_segment(place: &Place) {
     });
     let page = segments(&engine, "x");
     let pulls = |name: &str| -> u64 {
-        let found = (page.segments.iter()).find(|own| own.view.name.as_deref() == Some(name));
-        let arms = &found.unwrap().view.arms;
-        arms.iter().filter_map(|arm| arm.pulls).sum()
+        let found = (page.segments.iter()).find(|own| own.name.as_deref() == Some(name));
+        let arms = &found.unwrap().arms;
+        arms.iter().filter_map(|arm| arm.estimate.pulls).sum()
     };
     let seen = |name: &str| (0..40).filter(|&i| segment(i) == name).count() as u64;
     // Those that were declared are told apart once there are contexts enough to look at them.
-    for own in page
-        .segments
-        .iter()
-        .filter_map(|own| own.view.name.as_ref())
-    {
+    for own in page.segments.iter().filter_map(|own| own.name.as_ref()) {
         assert_eq!(pulls(own), seen(own));
     }
     let digest = engine.digest("x").unwrap();
@@ -228,9 +219,10 @@ fn outcomes_that_never_come_in_one_segment_raise_an_alarm_and_count_at_their_wor
         });
         let view = engine.show(name).unwrap();
         let (came, missing) = (view.counts.outcomes as f64, view.counts.missing as f64);
-        let pool = segments(&engine, name).segments.pop().unwrap().view;
+        let pool = segments(&engine, name).segments.pop().unwrap();
         let sum = |of: &dyn Fn(&banister::ArmEstimate) -> f64| -> f64 {
-            let arms = pool.arms.iter().filter(|arm| arm.pulls > Some(0));
+            let arms = pool.arms.iter().map(|arm| &arm.estimate);
+            let arms = arms.filter(|arm| arm.pulls > Some(0));
             arms.map(|arm| arm.pulls.unwrap() as f64 * of(arm)).sum()
         };
         assert_eq!((pool.name, sum(&|_| 1.0)), (None, 80.0));
@@ -471,13 +463,13 @@ fn many_segments_are_learned_beside_the_writer() {
     }
     let (sender, receiver) = channel();
     let reply = move |page| sender.send(page).expect("somebody waits");
-    (engine.caller.0.read_segments("x".into(), 0..8, reply)).unwrap();
+    (engine.caller.0.query(ReadSegments::new("x", 0..8), reply)).unwrap();
     let page = receiver
         .recv_timeout(Duration::from_secs(60))
         .unwrap()
         .unwrap();
     assert_eq!((page.total, page.segments.len()), (1001, 8));
-    let contexts: u64 = page.segments.iter().map(|own| own.view.contexts).sum();
+    let contexts: u64 = page.segments.iter().map(|own| own.contexts).sum();
     assert_eq!(contexts, 30);
     assert_eq!(engine.stats().experiments[0].segments.told_apart, 1001);
     let digest = engine.digest("x").unwrap();

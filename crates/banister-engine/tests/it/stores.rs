@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister_engine::{
-    Database, EventKind, Found, Key, Quota, REVOKED, Record, Snapshot, StoredToken, Timestamp,
+    Database, EventKind, Found, Key, Quota, REVOKED, Record, Snapshot, Span, StoredToken, Timestamp,
 };
 use common::{Place, both, decision, record, report, whole, write};
 
@@ -189,13 +189,19 @@ fn pages_are_bounded_in_bytes(place: &Place) {
     let numbers = |found: Vec<Found>| -> Vec<u64> {
         found.iter().map(|found| found.decision.number).collect()
     };
-    let after = store.decisions_after(1, 0, 10).unwrap();
+    let after = store.decisions(&Span::after(1, 0, 10)).unwrap();
     assert_eq!(after[0].reports.len(), 1);
     assert_eq!(numbers(after), [1, 2, 3]);
-    assert_eq!(numbers(store.decisions_after(1, 3, 10).unwrap()), [4]);
-    let newest = store.decisions(1, u64::MAX, 10).unwrap();
+    assert_eq!(
+        numbers(store.decisions(&Span::after(1, 3, 10)).unwrap()),
+        [4]
+    );
+    let newest = store.decisions(&Span::before(1, u64::MAX, 10)).unwrap();
     assert_eq!(numbers(newest), [7, 6, 5, 4]);
-    assert_eq!(numbers(store.decisions(1, 4, 10).unwrap()), [3, 2, 1]);
+    assert_eq!(
+        numbers(store.decisions(&Span::before(1, 4, 10)).unwrap()),
+        [3, 2, 1]
+    );
     // Keys beyond the page are asked for again.
     let key = |n: u64| (1, Key::Number(n));
     let keys = [(1, Key::Id("4".into())), key(99), key(1), key(2)];
@@ -273,7 +279,7 @@ fn decisions_are_listed_newest_first(place: &Place) {
     ];
     write(&mut *store, &events);
     let mut list = |before, limit| -> Vec<(u64, usize)> {
-        let found = store.decisions(1, before, limit).unwrap();
+        let found = store.decisions(&Span::before(1, before, limit)).unwrap();
         let shown = found.iter().map(|f| (f.decision.number, f.reports.len()));
         shown.collect()
     };
@@ -281,7 +287,11 @@ fn decisions_are_listed_newest_first(place: &Place) {
     assert_eq!(list(u64::MAX, 2), [(5, 0), (2, 0)]);
     assert_eq!(list(5, 2), [(2, 0), (1, 2)]);
     assert_eq!(list(1, 2), []);
-    let reports = store.decisions(1, 2, 1).unwrap().remove(0).reports;
+    let reports = store
+        .decisions(&Span::before(1, 2, 1))
+        .unwrap()
+        .remove(0)
+        .reports;
     assert_eq!(reports, [events[2].clone(), events[5].clone()]);
 }
 
@@ -301,10 +311,15 @@ fn overdue_are_those_without_an_outcome(place: &Place) {
         decision(7, "d"),
     ];
     write(&mut *store, &events);
-    assert_eq!(store.overdue(1, 0, 7, 10), Ok(vec![1, 3, 7]));
-    assert_eq!(store.overdue(1, 1, 6, 10), Ok(vec![3]));
-    assert_eq!(store.overdue(1, 0, 7, 2), Ok(vec![1, 3]));
-    assert_eq!(store.overdue(2, 0, 7, 10), Ok(vec![]));
+    let mut overdue = |experiment, after, upto: u64, limit| {
+        let span = Span::after(experiment, after, limit);
+        let before = upto + 1;
+        store.overdue(&Span { before, ..span })
+    };
+    assert_eq!(overdue(1, 0, 7, 10), Ok(vec![1, 3, 7]));
+    assert_eq!(overdue(1, 1, 6, 10), Ok(vec![3]));
+    assert_eq!(overdue(1, 0, 7, 2), Ok(vec![1, 3]));
+    assert_eq!(overdue(2, 0, 7, 10), Ok(vec![]));
 }
 
 fn snapshots_only_move_forward(place: &Place) {
@@ -460,7 +475,9 @@ fn experiments_and_their_changes_are_found(place: &Place) {
     write(&mut *store, &events);
     assert_eq!(store.created(), Ok(vec![1, 3]));
     let mut changes = |experiment, before, limit| -> Vec<u64> {
-        let found = store.changes(experiment, before, limit).unwrap();
+        let found = store
+            .changes(&Span::before(experiment, before, limit))
+            .unwrap();
         found.iter().map(|record| record.number).collect()
     };
     assert_eq!(changes(1, u64::MAX, 10), [6, 4, 1]);

@@ -374,7 +374,7 @@ fn an_arm_that_was_never_logged_is_named() {
             );
             assert_eq!(found.rows_needed, None);
             assert_eq!(found.estimate.weights.never_played, [2]);
-            assert!(!found.estimate.weights.are_compatible());
+            assert!(!found.estimate.weights.are_compatible);
         }
     }
     let options = Options::default();
@@ -415,7 +415,7 @@ fn wrong_propensities_are_seen() {
     };
     let right = with(0.5);
     assert_eq!(right.verdict, Verdict::Kept);
-    assert!(right.estimate.weights.are_compatible());
+    assert!(right.estimate.weights.are_compatible);
     let [lower, upper] = right.estimate.weights.mean_interval;
     assert!(0.8 < lower && lower < 1.0 && 1.0 < upper && upper < 1.1);
     let small = with(0.3);
@@ -446,7 +446,7 @@ fn wrong_propensities_are_seen() {
     assert!(found.reason.contains("lacks a part"), "{}", found.reason);
     assert!(found.estimate.upper > 0.6);
     let large = with(0.9);
-    assert!(!large.estimate.weights.are_compatible());
+    assert!(!large.estimate.weights.are_compatible);
     let normal = Options {
         interval: IntervalKind::Normal,
         ..Options::default()

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use banister::Fallback;
 use banister_engine::{
-    Author, DecisionEvent, Event, Facts, Found, Key, Part, PublishedPolicy, ReadFacts, Record,
-    RequestContext, Timestamp, candidate_names, in_units_of_certificates, named_costs,
-    replay_reports,
+    Author, DecisionEvent, Event, ExperimentInfo, Found, Key, Part, PublishedPolicy,
+    ReadExperimentInfo, Record, RequestContext, Timestamp, candidate_names,
+    in_units_of_certificates, named_costs, replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{self, Decision, KnownAction};
+use crate::answer::{Decision, KnownAction};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -125,7 +125,7 @@ pub struct AuditEvent {
 }
 
 /// A decision in a list.
-pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem> {
+pub fn summary(found: &Found, info: &ExperimentInfo) -> Result<DecisionSummary, Problem> {
     let event = decision_of(&found.decision)?;
     let (status, part) = status_of(&found.reports)?;
     let candidates = candidate_names(&event.candidates);
@@ -133,20 +133,20 @@ pub fn summary(found: &Found, facts: &Facts) -> Result<DecisionSummary, Problem>
         id: found.decision.shown_id(),
         number: found.decision.number,
         time: found.decision.time,
-        action: facts.action_name(&candidates, event.action),
+        action: info.action_name(&candidates, event.action),
         probability: event.probability,
         segment: event.segment.as_ref().map(|name| name.to_string()),
         fallback: event.fallback,
         status,
         reward: part.reward,
-        costs: named_costs(&facts.guardrails, &part.costs),
+        costs: named_costs(&info.guardrails, &part.costs),
     })
 }
 
 /// The audit trail of a decision.
 pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem> {
-    let facts = app.query(ReadFacts(name.into())).await?;
-    let key = facts.key;
+    let info = app.query(ReadExperimentInfo(name.into())).await?;
+    let key = info.key;
     let wanted = Key::parse(&id);
     let read = move |store: &mut dyn banister_engine::Store| {
         let found = store.find(&[(key, wanted)])?.pop().flatten();
@@ -175,13 +175,13 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let safe = published.safe;
     let (status, part) = status_of(&found.reports)?;
     let taken = part.taken.filter(|_| event.shadow).or(event.taken);
-    let call = |action: u32| facts.action_name(&candidates, action);
+    let call = |action: u32| info.action_name(&candidates, action);
     let decision = &found.decision;
     Ok(Audit {
-        known: known(&published, &facts.problem, &call),
+        known: known(&published, &info.problem, &call),
         decision: Decision {
             id: decision.shown_id(),
-            experiment: facts.experiment.clone(),
+            experiment: info.experiment.clone(),
             number: decision.number,
             time: decision.time,
             action: call(event.action),
@@ -189,12 +189,12 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
             safe: event.action == safe,
             probability: event.probability,
             shadow: event.shadow,
-            policy: answer::policy(&published, &facts, &candidates),
-            certificate: answer::certificate(&published, &facts),
+            policy: info.policy(&published, &candidates),
+            certificate: info.certificate(&published),
             segment: published.segment.clone(),
         },
         draw: event.draw,
-        context: (!event.context.is_empty()).then(|| match &facts.fields {
+        context: (!event.context.is_empty()).then(|| match &info.fields {
             Some(fields) => RequestContext::Row(fields.values(&event.context)),
             None => RequestContext::Numbers(event.context.clone()),
         }),
@@ -211,7 +211,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
         status,
         outcome: (status != DecisionStatus::Open).then(|| AuditOutcome {
             reward: part.reward,
-            costs: named_costs(&facts.guardrails, &part.costs),
+            costs: named_costs(&info.guardrails, &part.costs),
         }),
         events: std::iter::once(decision)
             .chain(&found.reports)

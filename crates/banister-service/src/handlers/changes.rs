@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use banister_engine::{
-    Author, Event, Facts, Imported, ReadFacts, ReadImports, Record, Store, Timestamp,
+    Author, Event, ExperimentInfo, Imported, ReadExperimentInfo, ReadImports, Record, Span, Store,
+    Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,11 +51,11 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let (before, limit) = page.check()?;
     let name: Arc<str> = name.into();
-    let facts = app.query(ReadFacts(name.clone())).await?;
+    let info = app.query(ReadExperimentInfo(name.clone())).await?;
     let imports = app.query(ReadImports(name)).await?;
-    let key = facts.key;
+    let key = info.key;
     let read = move |store: &mut dyn Store| {
-        let mut records = store.changes(key, before, limit)?;
+        let mut records = store.changes(&Span::before(key, before, limit))?;
         // Imports are events of their own kind; the last one of each stands for it.
         let newest = imports.iter().rev().filter(|import| import.number < before);
         for import in newest.take(limit) {
@@ -67,12 +68,16 @@ pub async fn list(
     let (records, imports) = app.read(read).await?;
     let changes = records
         .iter()
-        .map(|record| changed(record, &facts, &imports));
+        .map(|record| changed(record, &info, &imports));
     let changes = changes.collect::<Result<_, Problem>>()?;
     Ok(answer::json(&ChangeList { changes }))
 }
 
-fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Changed, Problem> {
+fn changed(
+    record: &Record,
+    info: &ExperimentInfo,
+    imports: &[Imported],
+) -> Result<Changed, Problem> {
     let (author, event) = record.read()?;
     let parsed = |json: &str| -> Result<Value, Problem> {
         let damaged = |e| format!("the log is damaged: event {}: {e}", record.number);
@@ -84,7 +89,7 @@ fn changed(record: &Record, facts: &Facts, imports: &[Imported]) -> Result<Chang
         Event::NewArm(json) => ("arm_added", parsed(&json)?),
         Event::ArmRetired { arm } => (
             "arm_retired",
-            json!({ "name": facts.arms.get(arm as usize) }),
+            json!({ "name": info.arms.get(arm as usize) }),
         ),
         Event::Imported(_) => {
             let import = imports.iter().find(|import| import.number == record.number);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use banister::{Category, Field, FieldValue, check_segment};
 use banister_engine::{
-    Facts, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
+    ExperimentInfo, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
 };
 use banister_table::{Column, DataTable, RawTable, Values};
 
@@ -23,7 +23,7 @@ const SEGMENT_FIELD: &str = "segment_";
 
 /// The column of a guardrail's costs: its name, with `cost_` before it if that is, `cost_`s in front aside,
 /// the name of another column. So no two columns have one name.
-fn cost_column(facts: &Facts, guardrail: &str) -> String {
+fn cost_column(info: &ExperimentInfo, guardrail: &str) -> String {
     let mut rest = guardrail;
     while let Some(shorter) = rest.strip_prefix("cost_") {
         rest = shorter;
@@ -32,7 +32,7 @@ fn cost_column(facts: &Facts, guardrail: &str) -> String {
     let taken = OWN.contains(&rest)
         || rest.starts_with("context_")
         || rest.starts_with("feature_")
-        || (facts.segments.is_some() && is_segment);
+        || (info.segments.is_some() && is_segment);
     if taken {
         format!("cost_{guardrail}")
     } else {
@@ -56,9 +56,9 @@ fn escape_formulas(table: &mut DataTable) {
 }
 
 /// Columns that describe the action played or its context. Those of fields have their names.
-fn described(facts: &Facts) -> Vec<String> {
+fn described(info: &ExperimentInfo) -> Vec<String> {
     let numbered = |stem: &str, d: usize| (0..d).map(|i| format!("{stem}_{i}")).collect();
-    match (facts.kind, &facts.fields) {
+    match (info.kind, &info.fields) {
         (Kind::Arms, _) => Vec::new(),
         (Kind::Context(_), Some(fields)) => {
             let names = fields.0.keys();
@@ -70,10 +70,10 @@ fn described(facts: &Facts) -> Vec<String> {
 }
 
 /// Columns without entries for [`described`]: numbers, or the texts of categories and flags.
-fn empty_columns(facts: &Facts) -> Vec<Values> {
+fn empty_columns(info: &ExperimentInfo) -> Vec<Values> {
     let number = || Values::Number(Vec::new());
-    match &facts.fields {
-        None => described(facts).iter().map(|_| number()).collect(),
+    match &info.fields {
+        None => described(info).iter().map(|_| number()).collect(),
         Some(fields) => (fields.0.values())
             .map(|field| match field {
                 Field::Number { .. } => number(),
@@ -109,7 +109,7 @@ fn value_of(field: &Field, cell: &str) -> FieldValue {
 /// Decisions as a table: the action is what was played (in shadow mode, what the caller did), and
 /// `pscore` its probability. What is not known is empty.
 pub struct LogTable<'a> {
-    facts: &'a Facts,
+    info: &'a ExperimentInfo,
     /// True if texts must not look like formulas.
     is_escaped: bool,
     texts: [Vec<String>; 5],
@@ -121,14 +121,14 @@ pub struct LogTable<'a> {
 }
 
 impl<'a> LogTable<'a> {
-    pub fn new(facts: &'a Facts, is_escaped: bool) -> Self {
+    pub fn new(info: &'a ExperimentInfo, is_escaped: bool) -> Self {
         Self {
-            facts,
+            info,
             is_escaped,
             texts: Default::default(),
             numbers: Default::default(),
-            reals: vec![Vec::new(); 2 + facts.guardrails.len()],
-            described: empty_columns(facts),
+            reals: vec![Vec::new(); 2 + info.guardrails.len()],
+            described: empty_columns(info),
             bytes: 0,
         }
     }
@@ -136,7 +136,7 @@ impl<'a> LogTable<'a> {
     /// Adds a decision.
     pub fn push(&mut self, found: &Found) -> Result<(), Problem> {
         let Self {
-            facts,
+            info,
             texts,
             numbers,
             reals,
@@ -144,7 +144,7 @@ impl<'a> LogTable<'a> {
             bytes,
             ..
         } = self;
-        let m = facts.guardrails.len();
+        let m = info.guardrails.len();
         let event = decision_of(&found.decision)?;
         let (status, part) = status_of(&found.reports)?;
         let candidates = candidate_names(&event.candidates);
@@ -153,7 +153,7 @@ impl<'a> LogTable<'a> {
         } else {
             (Some(event.action), Some(event.probability))
         };
-        let name = played.map(|action| facts.action_name(&candidates, action));
+        let name = played.map(|action| info.action_name(&candidates, action));
         texts[0].push(found.decision.shown_id());
         texts[1].push(found.decision.time.to_string());
         texts[2].push(name.unwrap_or_default());
@@ -178,7 +178,7 @@ impl<'a> LogTable<'a> {
             reals[2 + i].push(part.costs.get(i).copied().flatten());
         }
         let candidate = played.and_then(|action| event.candidates.get(action as usize));
-        let fields = facts.fields.as_ref();
+        let fields = info.fields.as_ref();
         let values = fields.map(|fields| fields.values(&event.context));
         let mut values = values.unwrap_or_default().into_values();
         for (i, column) in described.iter_mut().enumerate() {
@@ -194,11 +194,11 @@ impl<'a> LogTable<'a> {
                         _ => None,
                     });
                 }
-                Values::Number(cells) => cells.push(match facts.kind {
+                Values::Number(cells) => cells.push(match info.kind {
                     Kind::Context(_) => event.context.get(i).copied(),
                     _ => match candidate {
                         Some(candidate) => candidate.features.get(i).copied(),
-                        None => played.and_then(|_| facts.safe_action.get(i).copied()),
+                        None => played.and_then(|_| info.safe_action.get(i).copied()),
                     },
                 }),
                 Values::Count(_) => {}
@@ -213,8 +213,8 @@ impl<'a> LogTable<'a> {
 
     /// The rows so far; the next ones begin a new table.
     pub fn finish_table(&mut self) -> DataTable {
-        let rows = std::mem::replace(self, Self::new(self.facts, self.is_escaped));
-        let facts = rows.facts;
+        let rows = std::mem::replace(self, Self::new(self.info, self.is_escaped));
+        let info = rows.info;
         let [decision, time, action, status, segment] = rows.texts.map(Values::Text);
         let [number, index, shadow] = rows.numbers.map(Values::Count);
         let mut reals = rows.reals.into_iter().map(Values::Number);
@@ -228,13 +228,13 @@ impl<'a> LogTable<'a> {
             ("pscore".into(), next()),
             ("reward".into(), next()),
         ];
-        for guardrail in &facts.guardrails {
-            columns.push((cost_column(facts, guardrail), next()));
+        for guardrail in &info.guardrails {
+            columns.push((cost_column(info, guardrail), next()));
         }
-        if facts.segments.is_some() {
+        if info.segments.is_some() {
             columns.push((SEGMENT.into(), segment));
         }
-        columns.extend(std::iter::zip(described(facts), rows.described));
+        columns.extend(std::iter::zip(described(info), rows.described));
         columns.push(("status".into(), status));
         columns.push(("shadow".into(), shadow));
         let columns = columns
@@ -255,7 +255,7 @@ impl<'a> LogTable<'a> {
 /// time to live are not settled: both are skipped.
 pub fn to_import(
     table: &RawTable,
-    facts: &Facts,
+    info: &ExperimentInfo,
     is_own: impl Fn(&str) -> bool,
 ) -> Result<(Import, u64), Problem> {
     let twice =
@@ -271,17 +271,17 @@ pub fn to_import(
         })
     };
     let reward = place("reward")?;
-    let costs: Vec<usize> = (facts.guardrails.iter())
-        .map(|guardrail| place(&cost_column(facts, guardrail)))
+    let costs: Vec<usize> = (info.guardrails.iter())
+        .map(|guardrail| place(&cost_column(info, guardrail)))
         .collect::<Result<_, _>>()?;
-    let action = match facts.kind {
+    let action = match info.kind {
         Kind::Candidates(_) => None,
         _ => Some(place("action")?),
     };
-    let described: Vec<usize> = (described(facts).iter())
+    let described: Vec<usize> = (described(info).iter())
         .map(|name| place(name))
         .collect::<Result<_, _>>()?;
-    let segment = match &facts.segments {
+    let segment = match &info.segments {
         None => None,
         Some(own) => Some((own, SegmentColumns::find(own, table, place)?)),
     };
@@ -314,7 +314,7 @@ pub fn to_import(
         if let Some((own, columns)) = &segment {
             import.segments.push(columns.name(own, row, cell)?);
         }
-        let numbers: Vec<f64> = match &facts.fields {
+        let numbers: Vec<f64> = match &info.fields {
             None => {
                 let each = described.iter().map(|&place| number(place));
                 each.collect::<Result<_, _>>()?
@@ -331,7 +331,7 @@ pub fn to_import(
             None => import.features.extend(numbers),
             Some(place) => {
                 let name = cell(place);
-                let arm = facts
+                let arm = info
                     .arms
                     .iter()
                     .position(|own| own == name)
@@ -340,8 +340,8 @@ pub fn to_import(
                         invalid(field, format!("{name:?}"), "must be the name of an arm")
                     })?;
                 import.arms.push(arm as u32);
-                if let Kind::Context(_) = facts.kind {
-                    import.features.extend_from_slice(&facts.vector(&numbers));
+                if let Kind::Context(_) = info.kind {
+                    import.features.extend_from_slice(&info.vector(&numbers));
                 }
             }
         }

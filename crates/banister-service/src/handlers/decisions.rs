@@ -6,7 +6,8 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, OutcomeReport, ReadFacts, Refusal, Report, Store,
+    Author, Cancel, DecisionRequest, OutcomeReport, ReadExperimentInfo, Refusal, Report, Span,
+    Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json};
+use crate::body::{InPath, InQuery, Json, checked_limit};
 use crate::middleware::rate::{Amounts, Charged};
 use crate::problem::Problem;
 
@@ -83,7 +84,7 @@ const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    limit: Option<u64>,
+    limit: Option<usize>,
     before: Option<u64>,
 }
 
@@ -91,11 +92,7 @@ impl Page {
     /// Number before which to begin, and how many.
     pub fn check(&self) -> Result<(u64, usize), Problem> {
         let status = StatusCode::BAD_REQUEST;
-        let limit = self.limit.unwrap_or(50);
-        if !(1..=1000).contains(&limit) {
-            let (value, allowed) = (limit.to_string(), "must be 1 to 1000");
-            return Err(Problem::of_field(status, "limit", value, allowed));
-        }
+        let limit = checked_limit(self.limit, 50)?;
         if let Some(before) = self.before.filter(|before| *before > LARGEST_NUMBER) {
             let allowed = format!("must be at most {LARGEST_NUMBER}");
             return Err(Problem::of_field(
@@ -105,7 +102,7 @@ impl Page {
                 allowed,
             ));
         }
-        Ok((self.before.unwrap_or(u64::MAX), limit as usize))
+        Ok((self.before.unwrap_or(u64::MAX), limit))
     }
 }
 
@@ -202,18 +199,18 @@ pub async fn list(
     InQuery(page): InQuery<Page>,
 ) -> Result<Response, Problem> {
     let (mut before, limit) = page.check()?;
-    let facts = app.query(ReadFacts(name.into())).await?;
-    let key = facts.key;
+    let info = app.query(ReadExperimentInfo(name.into())).await?;
+    let key = info.key;
     let read = move |store: &mut dyn Store| {
         let mut list: Vec<Result<DecisionSummary, Problem>> = Vec::new();
         // The store gives fewer at once where decisions are large.
         while list.len() < limit {
-            let found = store.decisions(key, before, limit - list.len())?;
+            let found = store.decisions(&Span::before(key, before, limit - list.len()))?;
             let Some(last) = found.last() else {
                 break;
             };
             before = last.decision.number;
-            list.extend(found.iter().map(|found| audit::summary(found, &facts)));
+            list.extend(found.iter().map(|found| audit::summary(found, &info)));
         }
         Ok(list)
     };

@@ -11,7 +11,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister_engine::{Author, Facts, ImportOutcomes, Key, MOST_IMPORTED, ReadFacts, Readers};
+use banister_engine::{
+    Author, ExperimentInfo, ImportOutcomes, Key, MOST_IMPORTED, ReadExperimentInfo, Readers, Span,
+};
 use banister_table::{Limits, ParquetFile, RawTable, TableError};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -86,12 +88,12 @@ pub async fn export(
         let (status, allowed) = (StatusCode::BAD_REQUEST, "it is for CSV files alone");
         return Err(Problem::of_field(status, "escape", "formulas", allowed));
     }
-    let facts = app.query(ReadFacts(name.into())).await?;
+    let info = app.query(ReadExperimentInfo(name.into())).await?;
     let (kind, ending) = match format {
         Format::Csv => ("text/csv; charset=utf-8", "csv"),
         Format::Parquet => ("application/vnd.apache.parquet", "parquet"),
     };
-    let disposition = format!("attachment; filename=\"{}.{ending}\"", facts.experiment);
+    let disposition = format!("attachment; filename=\"{}.{ending}\"", info.experiment);
     let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
         Problem::unavailable("too many exports are running: come again in a moment")
     })?;
@@ -109,7 +111,7 @@ pub async fn export(
             let sent = sender.send_timeout(Ok(bytes.into()), PATIENCE);
             runtime.block_on(sent).is_ok()
         };
-        if let Err(problem) = write(&readers, &facts, &wanted, send) {
+        if let Err(problem) = write(&readers, &info, &wanted, send) {
             let reason = problem.detail.into_string();
             tracing::warn!(reason, "an export broke off");
             // The caller sees that the file is not whole: its transfer is cut.
@@ -128,7 +130,7 @@ pub async fn export(
 /// each page: who takes the pieces slowly keeps it from nobody.
 fn write(
     readers: &Readers,
-    facts: &Facts,
+    info: &ExperimentInfo,
     wanted: &Wanted,
     send: impl Fn(Vec<u8>) -> bool,
 ) -> Result<(), Problem> {
@@ -139,7 +141,7 @@ fn write(
         }
         Err(Problem::unavailable("nobody takes the file"))
     };
-    let mut table = LogTable::new(facts, wanted.escape.is_some());
+    let mut table = LogTable::new(info, wanted.escape.is_some());
     let empty = table.finish_table();
     let mut file = match wanted.format {
         Format::Csv => {
@@ -150,7 +152,7 @@ fn write(
     };
     let mut after = 0;
     loop {
-        let page = readers.with(|store| store.decisions_after(facts.key, after, PAGE))?;
+        let page = readers.with(|store| store.decisions(&Span::after(info.key, after, PAGE)))?;
         let Some(last) = page.last() else {
             break;
         };
@@ -185,7 +187,7 @@ pub async fn import(
     request: Request,
 ) -> Result<Response, Problem> {
     let experiment: Arc<str> = name.as_str().into();
-    let facts = app.query(ReadFacts(experiment.clone())).await?;
+    let info = app.query(ReadExperimentInfo(experiment.clone())).await?;
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind
         .and_then(|kind| kind.to_str().ok())
@@ -223,14 +225,14 @@ pub async fn import(
         }
         error => unreadable(&error),
     })?;
-    let numbers = table.len() * (facts.width + 1 + facts.guardrails.len());
+    let numbers = table.len() * (info.width + 1 + info.guardrails.len());
     let held = Held::current();
     held.add(app.memory.reserve(numbers * IMPORTED).await?);
     let readers = app.readers.clone();
     let made = tokio::task::spawn_blocking(move || {
         let _read = (read, held);
-        let own = own_decisions(&readers, &table, facts.key)?;
-        columns::to_import(&table, &facts, |id| own.contains(id))
+        let own = own_decisions(&readers, &table, info.key)?;
+        columns::to_import(&table, &info, |id| own.contains(id))
     });
     let failed = |_| Problem::unavailable("reading the file failed");
     let (import, skipped) = made.await.map_err(failed)??;

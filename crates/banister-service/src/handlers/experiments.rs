@@ -7,18 +7,18 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
-    AcknowledgeAlarms, AddArm, Author, Change, ChangeExperiment, CreateExperiment, Declaration,
-    ExperimentSummary, ExperimentView, ListExperiments, NamedArm, Page, ReadExperiment,
-    ReadHistory, RetireArm, SummariseExperiments,
+    Author, Change, CreateExperiment, Declaration, Edit, EditExperiment, ExperimentSummary,
+    ExperimentView, ListExperiments, NamedArm, Page, ReadExperiment, ReadHistory, ReadSegments,
+    ReadState, SummariseExperiments,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::changes::announce;
-use crate::answer::{self, json, raw};
+use crate::answer::{json, raw};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json};
+use crate::body::{InPath, InQuery, Json, checked_limit};
 use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::problem::Problem;
@@ -66,16 +66,7 @@ pub async fn list(
     Extension(principal): Extension<Principal>,
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    let limit = wanted.limit.unwrap_or(100);
-    if !(1..=1000).contains(&limit) {
-        let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
-        return Err(Problem::of_field(
-            status,
-            "limit",
-            limit.to_string(),
-            allowed,
-        ));
-    }
+    let limit = checked_limit(wanted.limit, 100)?;
     let after = wanted.after;
     if let Some(after) = &after {
         principal.check_sees(after)?;
@@ -179,19 +170,24 @@ pub async fn show(
     Ok(raw(view.json()?.to_string()))
 }
 
+/// Edits an experiment, and says so in the service's own log.
+async fn edit(app: &App, author: Author, name: &str, edit: Edit) -> Result<Response, Problem> {
+    let command = EditExperiment {
+        experiment: name.into(),
+        edit: edit.clone(),
+    };
+    let view = app.execute(author.clone(), command).await?;
+    announce(&author, name, edit.kind(), view.number, edit);
+    Ok(json(&view))
+}
+
 pub async fn change(
     State(app): State<App>,
     Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
     Json(change): Json<Change>,
 ) -> Result<Response, Problem> {
-    let command = ChangeExperiment {
-        experiment: name.as_str().into(),
-        change: change.clone(),
-    };
-    let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "changed", view.number, change);
-    Ok(json(&view))
+    edit(&app, author, &name, Edit::Change(change)).await
 }
 
 pub async fn add_arm(
@@ -200,13 +196,8 @@ pub async fn add_arm(
     InPath(name): InPath<String>,
     Json(arm): Json<NamedArm>,
 ) -> Result<Response, Problem> {
-    let command = AddArm {
-        experiment: name.as_str().into(),
-        arm: arm.clone(),
-    };
-    let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "arm_added", view.number, arm);
-    Ok((StatusCode::CREATED, json(&view)).into_response())
+    let answer = edit(&app, author, &name, Edit::AddArm(arm)).await?;
+    Ok((StatusCode::CREATED, answer).into_response())
 }
 
 pub async fn retire_arm(
@@ -214,13 +205,7 @@ pub async fn retire_arm(
     Extension(author): Extension<Author>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    let command = RetireArm {
-        experiment: name.as_str().into(),
-        arm: arm.clone(),
-    };
-    let view = app.execute(author.clone(), command).await?;
-    announce(&author, &name, "arm_retired", view.number, arm);
-    Ok(json(&view))
+    edit(&app, author, &name, Edit::RetireArm(arm)).await
 }
 
 /// An acknowledgement of alarms.
@@ -238,27 +223,15 @@ pub async fn acknowledge(
     InPath(name): InPath<String>,
     Json(acknowledgement): Json<Acknowledgement>,
 ) -> Result<Response, Problem> {
-    let command = AcknowledgeAlarms {
-        experiment: name.as_str().into(),
-        note: acknowledgement.note.clone(),
-    };
-    let view = app.execute(author.clone(), command).await?;
-    announce(
-        &author,
-        &name,
-        "alarms_acknowledged",
-        view.number,
-        acknowledgement.note,
-    );
-    Ok(json(&view))
+    let note = acknowledgement.note;
+    edit(&app, author, &name, Edit::AcknowledgeAlarms(note)).await
 }
 
 pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    let state = app.read_state(name.into()).await?;
-    Ok(json(&answer::state(&state)))
+    Ok(json(&app.query(ReadState::new(name)).await?))
 }
 
 /// The query of a list of segments.
@@ -274,21 +247,10 @@ pub async fn segments(
     InPath(name): InPath<String>,
     InQuery(places): InQuery<Places>,
 ) -> Result<Response, Problem> {
-    let limit = places.limit.unwrap_or(50);
-    if !(1..=1000).contains(&limit) {
-        let (status, allowed) = (StatusCode::BAD_REQUEST, "must be 1 to 1000");
-        return Err(Problem::of_field(
-            status,
-            "limit",
-            limit.to_string(),
-            allowed,
-        ));
-    }
+    let limit = checked_limit(places.limit, 50)?;
     let offset = places.offset.unwrap_or(0);
-    let page = app
-        .read_segments(name.into(), offset..offset.saturating_add(limit))
-        .await?;
-    Ok(json(&answer::segments(&page)))
+    let query = ReadSegments::new(name, offset..offset.saturating_add(limit));
+    Ok(json(&app.query(query).await?))
 }
 
 /// The query of a history.

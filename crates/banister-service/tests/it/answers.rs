@@ -25,19 +25,19 @@ fn decide(writer: &Writer, name: &str, request: Value) -> Decided {
 
 /// The same decision, serialised from its type.
 fn plain(decided: &Decided) -> String {
-    let facts = &decided.facts;
+    let info = &decided.info;
     serde_json::to_string(&Decision {
         id: decided.shown_id(),
-        experiment: facts.experiment.clone(),
+        experiment: info.experiment.clone(),
         number: decided.number,
         time: decided.time,
-        action: facts.action_name(&decided.candidates, decided.action),
+        action: info.action_name(&decided.candidates, decided.action),
         index: decided.action,
         safe: decided.action == decided.published.safe,
         probability: decided.probability,
         shadow: decided.shadow,
-        policy: answer::policy(&decided.published, facts, &decided.candidates),
-        certificate: answer::certificate(&decided.published, facts),
+        policy: info.policy(&decided.published, &decided.candidates),
+        certificate: info.certificate(&decided.published),
         segment: decided.published.segment.clone(),
     })
     .unwrap()

@@ -86,6 +86,9 @@ impl Problem {
         let mut problem = self.clone();
         for (i, own) in problem.guardrails.iter_mut().enumerate() {
             let place = self.place_of_signal(i)?;
+            if place == i + 1 {
+                continue;
+            }
             let declared = own.own_signal();
             *own = own.with_signal(&self.reward, &self.guardrails);
             if declared != SignalConfig::default() && declared != own.own_signal() {

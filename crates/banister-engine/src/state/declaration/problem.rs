@@ -63,7 +63,7 @@ impl Declaration {
                         allowed,
                     ));
                 }
-                // Facts are checked as those of arms, the features are the context's business.
+                // Names are checked as those of arms, the features are the context's business.
                 let names = Problem {
                     arms: arms.iter().map(|arm| arm.name.clone()).collect(),
                     safe,

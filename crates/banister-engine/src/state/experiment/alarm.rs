@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Experiment;
-use crate::state::learner::{NamedAlarm, Op};
+use crate::state::learner::{LearnerEvent, NamedAlarm};
 use crate::time::Timestamp;
 
 /// Most alarms kept in memory; the log has all of them.
@@ -74,7 +74,7 @@ impl Experiment {
     }
 
     fn named(&self, alarm: &Alarm, arm: Option<String>, segment: Option<String>) -> AlarmRaised {
-        let guardrail = alarm.guardrail.and_then(|i| self.facts.guardrails.get(i));
+        let guardrail = alarm.guardrail.and_then(|i| self.info.guardrails.get(i));
         AlarmRaised {
             kind: alarm.kind,
             guardrail: guardrail.cloned(),
@@ -97,7 +97,7 @@ impl Experiment {
         let arm = played.map(|arm| arm as usize);
         let problem = &self.checked.standard;
         let alarm = Alarm::of_range(problem, on_breach, (arm, signal), value, 0)?;
-        let name = arm.and_then(|arm| self.facts.arms.get(arm)).cloned();
+        let name = arm.and_then(|arm| self.info.arms.get(arm)).cloned();
         Some(self.named(&alarm, name, None))
     }
 
@@ -114,13 +114,13 @@ impl Experiment {
         let (most, least) = self.missing.extremes()?;
         let share = |arm: usize| {
             let counts = self.missing.of(arm).copied().unwrap_or_default();
-            let name = self.facts.arms.get(arm).map_or("an action", String::as_str);
+            let name = self.info.arms.get(arm).map_or("an action", String::as_str);
             format!("{} of {} of {name}", counts.missing, counts.matured)
         };
         Some(AlarmRaised {
             kind: AlarmKind::Missing,
             guardrail: None,
-            arm: self.facts.arms.get(most).cloned(),
+            arm: self.info.arms.get(most).cloned(),
             segment: None,
             message: format!(
                 "outcomes are missing, and not at random: {} never came, but {}",
@@ -160,7 +160,7 @@ impl Experiment {
         alarm: AlarmRaised,
     ) -> Result<(), String> {
         if !alarm.is_by_arm() {
-            self.learner.apply(Op::AlarmRecorded)?;
+            self.learner.apply(LearnerEvent::AlarmRecorded)?;
         }
         if self.alarms.len() == MOST_KEPT {
             self.alarms.remove(0);
@@ -178,8 +178,9 @@ impl Experiment {
         for alarm in &mut self.alarms {
             alarm.acknowledged.get_or_insert(time);
         }
-        self.learner.apply(Op::Answer(AlarmAnswer::Acknowledge))?;
+        self.learner
+            .apply(LearnerEvent::Answer(AlarmAnswer::Acknowledge))?;
         self.missing.acknowledge();
-        self.reframe()
+        self.refresh_inputs()
     }
 }

@@ -78,7 +78,7 @@ impl Experiment {
         };
         let view = account.view(sets, time, None);
         let seconds = view.period_end.seconds_since(time).ceil();
-        let guardrail = self.facts.guardrails[account.guardrail].clone();
+        let guardrail = self.info.guardrails[account.guardrail].clone();
         Err(Refusal::Exhausted {
             reason: format!(
                 "the budget of `{guardrail}` is exhausted: {} of {} per {} is left, and the safe action may \
@@ -107,7 +107,7 @@ impl Experiment {
         }
         let (account, _) = self.refusing(&self.budgets, sets, now)?;
         let end = account.view(sets, now, None).period_end;
-        Some((self.facts.guardrails[account.guardrail].clone(), end))
+        Some((self.info.guardrails[account.guardrail].clone(), end))
     }
 
     /// True if budgets cover every action that a policy may draw.
@@ -131,12 +131,16 @@ impl Experiment {
         for account in &self.budgets.0 {
             let i = account.guardrail;
             let declared = self.checked.standard.guardrails[i].threshold;
-            let mut last = self.latest.iter().map(|own| &own.published.guardrails[i]);
+            let mut last = self
+                .trace
+                .latest
+                .iter()
+                .map(|own| &own.published.guardrails[i]);
             let is_lowered = last.any(|own| own.threshold < declared);
             // With more money since then it binds no more.
             let binds = |pace: &f64| is_lowered && *pace < declared;
             let view = account.view(sets, now, account.pace(sets, now).filter(binds));
-            let name = &self.facts.guardrails[i];
+            let name = &self.info.guardrails[i];
             let own = match views.remove(name) {
                 None => OneOrMany::One(view),
                 Some(before) => OneOrMany::and(before, view),

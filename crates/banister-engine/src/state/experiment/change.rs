@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Experiment, ExperimentStatus, ForcedSafe};
 use crate::object::OneOrMany;
 use crate::state::declaration::DefaultOutcome;
-use crate::state::learner::Op;
+use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
 
 /// A change of an experiment; what is absent stays.
@@ -77,7 +77,7 @@ impl Experiment {
     pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
         if let Some(on_breach) = change.on_breach {
             self.learner
-                .apply(Op::Answer(AlarmAnswer::OnBreach(on_breach)))?;
+                .apply(LearnerEvent::Answer(AlarmAnswer::OnBreach(on_breach)))?;
         }
         let declaration = &mut self.checked.declaration;
         if let Some(description) = change.description {
@@ -93,26 +93,26 @@ impl Experiment {
             declaration.default_outcome = outcome;
         }
         if let Some(budgets) = change.budgets {
-            self.budgets.declare(&budgets, &self.facts.guardrails);
+            self.folded.budgets.declare(&budgets, &self.info.guardrails);
             declaration.budgets = budgets;
         }
         if let Some(status) = change.status {
             self.status = status;
             let was_paused =
-                (self.alarm.as_ref()).is_some_and(|own| own.reason == Fallback::Paused);
+                (self.trace.alarm.as_ref()).is_some_and(|own| own.reason == Fallback::Paused);
             match status {
                 ExperimentStatus::Paused if !was_paused => {
-                    self.alarm = Some(ForcedSafe {
+                    self.trace.alarm = Some(ForcedSafe {
                         reason: Fallback::Paused,
                         since: time,
                         decision: None,
                     });
                 }
-                ExperimentStatus::Running if was_paused => self.alarm = None,
+                ExperimentStatus::Running if was_paused => self.trace.alarm = None,
                 _ => {}
             }
         }
-        self.reframe()
+        self.refresh_inputs()
     }
 
     /// Returns true if a change would change nothing.

@@ -13,6 +13,7 @@ mod saved;
 mod view_cache;
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use banister::{Agent, Fallback, Origin};
@@ -24,9 +25,11 @@ use crate::events::{DecisionEvent, Event, OutcomeEvent, Record, shown_id};
 use crate::state::budget::Budgets;
 use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
-use crate::state::facts::{Facts, facts};
+use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
-use crate::state::learner::{Arm, Core, ExperimentStatus, Frame, Learner, Op, PendingDecision};
+use crate::state::learner::{
+    Arm, Core, ExperimentStatus, Learner, LearnerEvent, PendingDecision, PolicyInputs,
+};
 use crate::time::Timestamp;
 pub use alarm::{AlarmRaised, RecordedAlarm};
 use budget_check::Allowed;
@@ -85,18 +88,34 @@ pub struct Latest {
     pub candidates: Vec<Option<String>>,
 }
 
-/// An experiment as folded.
-pub struct Experiment {
+/// Part of an experiment that is a fold of its events alone, beside the agent.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FoldedState {
     /// The number of the event that created it.
     pub key: u64,
-    pub checked: CheckedDeclaration,
-    pub status: ExperimentStatus,
-    pub created: Timestamp,
     /// Number of its last event.
     pub number: u64,
+    pub created: Timestamp,
+    pub status: ExperimentStatus,
     pub arms: Vec<Arm>,
     pub counts: Counts,
     pub imports: Vec<Imported>,
+    /// Outcomes that never came, by arm.
+    pub missing: Missing,
+    /// Money over time.
+    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
+    pub budgets: Budgets,
+    /// Alarms, the newest last.
+    pub alarms: Vec<RecordedAlarm>,
+    /// Events that turned shadow mode on or off.
+    shadow_switches: Vec<u64>,
+    /// The last policies published: number, and probability of the safe action.
+    shares: VecDeque<(u64, f64)>,
+}
+
+/// What is kept beside it for people and for the expiry thread.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct ExperimentTrace {
     /// The trace for the page.
     pub history: History,
     /// Set while the safe action is forced.
@@ -105,27 +124,38 @@ pub struct Experiment {
     pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
-    /// Alarms, the newest last.
-    pub alarms: Vec<RecordedAlarm>,
-    /// Outcomes that never came, by arm.
-    pub missing: Missing,
-    /// Money over time.
-    pub budgets: Budgets,
-    /// Events that turned shadow mode on or off.
-    shadow_switches: Vec<u64>,
-    /// The last policies published: number, and probability of the safe action.
-    shares: VecDeque<(u64, f64)>,
+}
+
+/// An experiment as folded.
+pub struct Experiment {
+    pub checked: CheckedDeclaration,
+    folded: FoldedState,
+    pub trace: ExperimentTrace,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
     /// The policy that budgets last allowed, and what it was made of.
     allowed: Option<Allowed>,
-    pub(crate) facts: Arc<Facts>,
+    pub(crate) info: Arc<ExperimentInfo>,
     /// All that policies depend on beside what is learned; another one after every change.
-    pub(crate) frame: Arc<Frame>,
+    pub(crate) inputs: Arc<PolicyInputs>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
     pub(crate) view_cache: ViewCache,
     pub(crate) summary_cache: ViewCache,
+}
+
+impl Deref for Experiment {
+    type Target = FoldedState;
+
+    fn deref(&self) -> &FoldedState {
+        &self.folded
+    }
+}
+
+impl DerefMut for Experiment {
+    fn deref_mut(&mut self) -> &mut FoldedState {
+        &mut self.folded
+    }
 }
 
 impl Experiment {
@@ -151,36 +181,52 @@ impl Experiment {
             ranges: arm.ranges.clone(),
             offered: true,
         });
-        let arms: Vec<Arm> = arms.collect();
-        let (facts, frame, learner) = parts(key, &checked, &arms, agent, 0);
-        let mut budgets = Budgets::default();
-        budgets.declare(&checked.declaration.budgets, &facts.guardrails);
-        Ok(Self {
+        let folded = FoldedState {
             key,
-            status: ExperimentStatus::Running,
-            created,
             number: key,
-            counts: Counts::default(),
-            imports: Vec::new(),
-            history: History::default(),
-            alarm: None,
-            latest: None,
+            created,
+            arms: arms.collect(),
+            ..FoldedState::default()
+        };
+        let trace = ExperimentTrace {
             settled: key,
-            alarms: Vec::new(),
-            missing: Missing::default(),
-            budgets,
-            shadow_switches: Vec::new(),
-            shares: VecDeque::new(),
+            ..ExperimentTrace::default()
+        };
+        let mut experiment = Self::of(checked, folded, trace, agent, 0);
+        let Self {
+            folded,
+            info,
+            checked,
+            ..
+        } = &mut experiment;
+        (folded.budgets).declare(&checked.declaration.budgets, &info.guardrails);
+        Ok(experiment)
+    }
+
+    /// Puts an experiment together; `recorded` alarms of the agent are events already.
+    fn of(
+        checked: CheckedDeclaration,
+        folded: FoldedState,
+        trace: ExperimentTrace,
+        agent: Box<dyn Agent>,
+        recorded: u64,
+    ) -> Self {
+        let names = folded.arms.iter().map(|arm| arm.name.clone()).collect();
+        let info = info(folded.key, &checked, names, &*agent);
+        let inputs = inputs(&info, ExperimentStatus::Running, false);
+        let learner = Learner::new(Core::new(agent, recorded, inputs.clone()));
+        Self {
+            checked,
+            folded,
+            trace,
             current: None,
             allowed: None,
-            arms,
-            facts,
-            frame,
+            info,
+            inputs,
             learner,
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
-            checked,
-        })
+        }
     }
 
     /// Folds one of its events, the first aside; an error says that the log is damaged.
@@ -238,15 +284,15 @@ impl Experiment {
                 if let Some(number) = record.decision {
                     // With a time to live its outcome was to come in order, and nothing waits for it.
                     let waits = self.checked.declaration.ttl_seconds.is_none();
-                    self.learner.apply(Op::GiveUp(PendingDecision {
+                    self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
                         number,
                         action,
                         segment,
                         safe_probability: waits.then_some(0.0),
                     }))?;
                 }
-                if self.is_forced_by_missing() != self.frame.is_forced {
-                    self.reframe()?;
+                if self.is_forced_by_missing() != self.inputs.is_forced {
+                    self.refresh_inputs()?;
                 }
             }
             Event::AlarmRaised(json) => {
@@ -272,7 +318,7 @@ impl Experiment {
                         number: record.number,
                     }),
                 }
-                self.learner.apply(Op::Import(import))?;
+                self.learner.apply(LearnerEvent::Import(import))?;
             }
         }
         Ok(())
@@ -285,7 +331,7 @@ impl Experiment {
         number: u64,
         published: Arc<PublishedPolicy>,
     ) {
-        self.history.publish(time, &published);
+        self.trace.history.publish(time, &published);
         if self.shares.len() == MOST_SHARES {
             self.shares.pop_front();
         }
@@ -297,7 +343,7 @@ impl Experiment {
         {
             *own = Some(number);
         }
-        self.latest = Some(Latest {
+        self.trace.latest = Some(Latest {
             published,
             candidates: Vec::new(),
         });
@@ -313,7 +359,7 @@ impl Experiment {
     ) -> Result<(), String> {
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
-            if let Some(latest) = &mut self.latest {
+            if let Some(latest) = &mut self.trace.latest {
                 let names = decision.candidates.iter().map(|c| c.name.clone());
                 latest.candidates = names.collect();
             }
@@ -322,7 +368,7 @@ impl Experiment {
         if !decision.shadow {
             let problem = &self.checked.standard;
             reserve(
-                &mut self.budgets,
+                &mut self.folded.budgets,
                 problem,
                 clock_sets,
                 time,
@@ -341,8 +387,8 @@ impl Experiment {
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
-        self.history.decide(time, fallback);
-        self.alarm = fallback.map(|reason| match self.alarm.take() {
+        self.trace.history.decide(time, fallback);
+        self.trace.alarm = fallback.map(|reason| match self.trace.alarm.take() {
             Some(alarm) if alarm.reason == reason => alarm,
             _ => ForcedSafe {
                 reason,
@@ -359,7 +405,7 @@ impl Experiment {
         decision: &DecisionEvent,
         safe_probability: Option<f64>,
     ) -> Result<(), String> {
-        self.learner.apply(Op::Announce(PendingDecision {
+        self.learner.apply(LearnerEvent::Announce(PendingDecision {
             number,
             action: decision.action,
             segment: decision.segment.clone(),
@@ -376,8 +422,8 @@ impl Experiment {
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
         retired.offered = false;
-        self.learner.apply(Op::RetireArm(arm))?;
-        self.reframe()
+        self.learner.apply(LearnerEvent::RetireArm(arm))?;
+        self.refresh_inputs()
     }
 
     fn observe(
@@ -388,37 +434,28 @@ impl Experiment {
     ) -> Result<(), String> {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
-        self.history.observe(record.time);
-        self.learner.apply(Op::Observe { outcome, origin })
+        self.trace.history.observe(record.time);
+        self.learner
+            .apply(LearnerEvent::Observe { outcome, origin })
     }
 
     /// Something that policies depend on has changed.
-    fn reframe(&mut self) -> Result<(), String> {
+    fn refresh_inputs(&mut self) -> Result<(), String> {
         let is_forced = self.is_forced_by_missing();
-        self.frame = frame(&self.facts, self.status, is_forced);
-        self.learner.apply(Op::Frame(self.frame.clone()))
+        self.inputs = inputs(&self.info, self.status, is_forced);
+        self.learner
+            .apply(LearnerEvent::PolicyInputs(self.inputs.clone()))
     }
 }
 
-fn frame(facts: &Arc<Facts>, status: ExperimentStatus, is_forced: bool) -> Arc<Frame> {
-    Arc::new(Frame {
-        facts: facts.clone(),
+fn inputs(
+    info: &Arc<ExperimentInfo>,
+    status: ExperimentStatus,
+    is_forced: bool,
+) -> Arc<PolicyInputs> {
+    Arc::new(PolicyInputs {
+        info: info.clone(),
         status,
         is_forced,
     })
-}
-
-/// The parts that are made of an agent.
-fn parts(
-    key: u64,
-    checked: &CheckedDeclaration,
-    arms: &[Arm],
-    agent: Box<dyn Agent>,
-    recorded: u64,
-) -> (Arc<Facts>, Arc<Frame>, Learner) {
-    let names = arms.iter().map(|arm| arm.name.clone()).collect();
-    let facts = facts(key, checked, names, &*agent);
-    let frame = frame(&facts, ExperimentStatus::Running, false);
-    let core = Core::new(agent, recorded, frame.clone());
-    (facts, frame, Learner::new(core))
 }

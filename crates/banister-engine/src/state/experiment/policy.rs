@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Origin, Outcome};
+use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Outcome};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
-use crate::state::facts::facts;
-use crate::state::learner::{Detached, Op, add_arm};
+use crate::state::experiment_info::info;
+use crate::state::learner::{Detached, LearnerEvent, add_arm};
 
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
@@ -20,26 +20,11 @@ const MANY_PAIRS: usize = 1000;
 
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
-    pub(crate) fn check_outcome(
-        &self,
-        action: u32,
-        features: &[f64],
-        reward: f64,
-        costs: &[f64],
-        more: u64,
-    ) -> Result<(), Refusal> {
+    pub(crate) fn check_outcome(&self, outcome: &Outcome, more: u64) -> Result<(), Refusal> {
         let all = self.counts.outcomes + self.counts.imported;
         let more = more.saturating_add(self.learner.unknown_to_declared(all));
-        let outcome = Outcome {
-            action: action as usize,
-            choice: self.facts.choice(features),
-            segment: None,
-            reward,
-            costs,
-            origin: Origin::Logged,
-        };
         (self.learner.declared())
-            .check(&outcome, more)
+            .check(outcome, more)
             .map_err(|e| Refusal::of(e, str::to_string))
     }
 
@@ -56,7 +41,7 @@ impl Experiment {
 
     /// Returns true if decisions take so long that others should not wait for them.
     pub(crate) fn is_slow(&self) -> bool {
-        self.facts.dimension >= LONG_FEATURES || self.has_many_segments()
+        self.info.dimension >= LONG_FEATURES || self.has_many_segments()
     }
 
     /// Returns true if the table of segments is large enough to slow the writer down.
@@ -145,8 +130,8 @@ impl Experiment {
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
         if let Some(known) = self.arms.iter_mut().find(|other| other.name == arm.name) {
             known.offered = true;
-            self.learner.apply(Op::AddArm(arm))?;
-            return self.reframe();
+            self.learner.apply(LearnerEvent::AddArm(arm))?;
+            return self.refresh_inputs();
         }
         (self.checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
@@ -155,10 +140,10 @@ impl Experiment {
             ranges: arm.ranges.clone(),
             offered: true,
         });
-        self.learner.apply(Op::AddArm(arm))?;
+        self.learner.apply(LearnerEvent::AddArm(arm))?;
         let names = self.arms.iter().map(|arm| arm.name.clone()).collect();
-        self.facts = facts(self.key, &self.checked, names, self.learner.declared());
-        self.reframe()
+        self.info = info(self.key, &self.checked, names, self.learner.declared());
+        self.refresh_inputs()
     }
 
     /// Checks that an arm can be retired.

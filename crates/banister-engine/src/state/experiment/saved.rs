@@ -1,56 +1,35 @@
 //! An experiment as a snapshot keeps it, and the digest of what it has learned.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
 
-use super::view_cache::ViewCache;
-use super::{
-    Arm, Core, Counts, Experiment, ExperimentStatus, ForcedSafe, Imported, Latest, Missing,
-    RecordedAlarm, parts,
-};
-use crate::state::budget::Budgets;
+use super::{Core, Experiment, ExperimentTrace, FoldedState};
 use crate::state::declaration::Declaration;
-use crate::state::history::History;
 use crate::state::learner::Detached;
 use crate::store::{Snapshot, StoreError};
-use crate::time::Timestamp;
 
-/// All of an experiment that a snapshot keeps; the first part is what is learned.
+/// All of an experiment that a snapshot keeps.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
     learned: Learned,
-    history: History,
-    alarm: Option<ForcedSafe>,
-    latest: Option<Latest>,
-    settled: u64,
+    trace: ExperimentTrace,
 }
 
+/// What is learned.
 #[derive(Debug, Serialize, Deserialize)]
 struct Learned {
-    key: u64,
-    number: u64,
-    created: Timestamp,
+    folded: FoldedState,
     declaration: Declaration,
-    status: ExperimentStatus,
-    arms: Vec<Arm>,
-    counts: Counts,
-    imports: Vec<Imported>,
-    missing: Missing,
-    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
-    budgets: Budgets,
     recorded: u64,
-    alarms: Vec<RecordedAlarm>,
-    shadow_switches: Vec<u64>,
-    shares: VecDeque<(u64, f64)>,
     agent: String,
 }
 
 /// First byte of a snapshot: its version.
-const SEALED: u8 = 7;
+const SEALED: u8 = 9;
 /// First byte of a compressed snapshot.
-const PACKED: u8 = 8;
+const PACKED: u8 = 10;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
 
@@ -104,7 +83,7 @@ impl Saved {
     /// Snapshot of the log up to an event, sealed.
     fn sealed(mut self, core: &mut Core, number: u64) -> Result<Snapshot, StoreError> {
         self.learned = self.learned.complete(core)?;
-        let experiment = self.learned.key;
+        let experiment = self.learned.folded.key;
         let json = serde_json::to_vec(&self).map_err(unwritable)?;
         let packed = (json.len() >= LARGE)
             .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
@@ -125,24 +104,16 @@ impl Saved {
 impl Experiment {
     /// Part of the snapshot that depends on the events alone, but for the learner's.
     fn learned(&self) -> Learned {
-        let budgets = self.budgets.clone();
+        let folded = self.folded.clone();
         #[cfg(test)]
-        let budgets = budgets.planted();
+        let folded = FoldedState {
+            budgets: folded.budgets.clone().planted(),
+            ..folded
+        };
         Learned {
-            key: self.key,
-            number: self.number,
-            created: self.created,
+            folded,
             declaration: self.checked.declaration.clone(),
-            status: self.status,
-            arms: self.arms.clone(),
-            counts: self.counts,
-            imports: self.imports.clone(),
-            missing: self.missing.clone(),
-            budgets,
             recorded: 0,
-            alarms: self.alarms.clone(),
-            shadow_switches: self.shadow_switches.clone(),
-            shares: self.shares.clone(),
             agent: String::new(),
         }
     }
@@ -150,10 +121,7 @@ impl Experiment {
     fn saved(&self) -> Saved {
         Saved {
             learned: self.learned(),
-            history: self.history.clone(),
-            alarm: self.alarm.clone(),
-            latest: self.latest.clone(),
-            settled: self.settled,
+            trace: self.trace.clone(),
         }
     }
 
@@ -213,49 +181,21 @@ impl Experiment {
             other => return Err(format!("it has version {other}")),
         };
         let saved: Saved = serde_json::from_slice(json).map_err(|e| e.to_string())?;
-        let learned = saved.learned;
-        let mut checked = learned
-            .declaration
-            .check_rest(false)
-            .map_err(|e| e.to_string())?;
-        for arm in learned.arms.iter().skip(checked.arms.len()) {
+        let Learned {
+            folded,
+            declaration,
+            recorded,
+            agent,
+        } = saved.learned;
+        let mut checked = declaration.check_rest(false).map_err(|e| e.to_string())?;
+        for arm in folded.arms.iter().skip(checked.arms.len()) {
             (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
         }
-        let restored = AgentConfig::restore(&learned.agent).map_err(|e| e.to_string())?;
-        let (facts, frame, learner) = parts(
-            learned.key,
-            &checked,
-            &learned.arms,
-            restored.agent,
-            learned.recorded,
-        );
-        let mut experiment = Self {
-            key: learned.key,
-            status: learned.status,
-            created: learned.created,
-            number: learned.number,
-            counts: learned.counts,
-            imports: learned.imports,
-            missing: learned.missing,
-            budgets: learned.budgets,
-            alarms: learned.alarms,
-            shadow_switches: learned.shadow_switches,
-            shares: learned.shares,
-            history: saved.history,
-            alarm: saved.alarm,
-            latest: saved.latest,
-            settled: saved.settled,
-            current: None,
-            allowed: None,
-            arms: learned.arms,
-            facts,
-            frame,
-            learner,
-            view_cache: ViewCache::default(),
-            summary_cache: ViewCache::default(),
-            checked,
-        };
-        experiment.reframe()?;
+        let agent = AgentConfig::restore(&agent)
+            .map_err(|e| e.to_string())?
+            .agent;
+        let mut experiment = Self::of(checked, folded, saved.trace, agent, recorded);
+        experiment.refresh_inputs()?;
         Ok(experiment)
     }
 }

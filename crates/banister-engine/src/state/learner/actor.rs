@@ -1,4 +1,4 @@
-//! A detached learner: an actor that the workshop's threads serve, one at a time.
+//! A detached learner: an actor that the pool's threads serve, one at a time.
 //!
 //! Two locks: whoever computes holds `core` and takes the next task out of `inbox` only then, so that effects
 //! of events are applied in the log's order whoever applies them. `inbox` is held for moments, so that the
@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::core::{Core, NamedAlarm, Op, SegmentCount};
-use super::workshop::{Work, Workshop};
+use super::core::{Core, LearnerEvent, NamedAlarm, SegmentCount};
+use super::pool::{LearnerPool, Work};
 
 /// Effects of events that wait at most; the writer takes its time for more of them.
-const MOST_OPS: usize = 8192;
+const MOST_EVENTS: usize = 8192;
 /// Effects that wait before outcomes are refused.
 const BEHIND: usize = 1024;
 /// Questions that wait at most.
@@ -25,7 +25,7 @@ pub(crate) type Question = Box<dyn FnMut(&mut Core) -> bool + Send>;
 pub(crate) type Saving = Box<dyn FnOnce(&mut Core) + Send>;
 
 enum Task {
-    Op(Op),
+    Event(LearnerEvent),
     Save(Saving),
     Ask(Question),
 }
@@ -34,13 +34,13 @@ pub(crate) struct Actor {
     core: Mutex<Core>,
     inbox: Mutex<Inbox>,
     news: Mutex<News>,
-    workshop: Workshop,
+    pool: LearnerPool,
 }
 
 #[derive(Default)]
 struct Inbox {
     tasks: VecDeque<Task>,
-    ops: usize,
+    events: usize,
     questions: usize,
     /// Alarms that events record and that it was not told of yet.
     recorded: usize,
@@ -63,7 +63,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Actor {
-    pub(super) fn new(core: Core, workshop: Workshop) -> Arc<Self> {
+    pub(super) fn new(core: Core, pool: LearnerPool) -> Arc<Self> {
         let news = News {
             unrecorded: core.unrecorded(),
             broken: None,
@@ -73,17 +73,17 @@ impl Actor {
             core: Mutex::new(core),
             inbox: Mutex::default(),
             news: Mutex::new(news),
-            workshop,
+            pool,
         })
     }
 
     /// Takes an event's effect, some time.
-    pub(super) fn push(self: &Arc<Self>, op: Op) {
+    pub(super) fn push(self: &Arc<Self>, event: LearnerEvent) {
         let mut inbox = lock(&self.inbox);
-        inbox.recorded += usize::from(matches!(op, Op::AlarmRecorded));
-        inbox.tasks.push_back(Task::Op(op));
-        inbox.ops += 1;
-        let is_full = inbox.ops >= MOST_OPS;
+        inbox.recorded += usize::from(matches!(event, LearnerEvent::AlarmRecorded));
+        inbox.tasks.push_back(Task::Event(event));
+        inbox.events += 1;
+        let is_full = inbox.events >= MOST_EVENTS;
         self.schedule(inbox);
         if is_full {
             // Only where a long log is folded: memory is bounded whatever it holds.
@@ -114,7 +114,7 @@ impl Actor {
         if !inbox.is_scheduled {
             inbox.is_scheduled = true;
             drop(inbox);
-            self.workshop.enqueue(self.clone());
+            self.pool.enqueue(self.clone());
         }
     }
 
@@ -125,7 +125,7 @@ impl Actor {
             let mut inbox = lock(&self.inbox);
             // Questions may wait, and are answered the better for it.
             let place = (inbox.tasks.iter()).position(|task| !matches!(task, Task::Ask(_)));
-            let Some(task) = place.and_then(|place| inbox.take(place)) else {
+            let Some(task) = place.and_then(|place| inbox.remove(place)) else {
                 break;
             };
             drop(inbox);
@@ -135,9 +135,9 @@ impl Actor {
     }
 
     fn run(&self, core: &mut Core, task: Task) {
-        let records = matches!(task, Task::Op(Op::AlarmRecorded));
+        let records = matches!(task, Task::Event(LearnerEvent::AlarmRecorded));
         let done = catch_unwind(AssertUnwindSafe(|| match task {
-            Task::Op(op) => core.apply(op),
+            Task::Event(event) => core.apply(event),
             Task::Save(saving) => {
                 saving(core);
                 Ok(())
@@ -166,7 +166,7 @@ impl Actor {
         drop(news);
         lock(&self.inbox).recorded -= usize::from(records);
         if is_news {
-            self.workshop.notify();
+            self.pool.notify();
         }
     }
 
@@ -191,14 +191,14 @@ impl Actor {
 
     /// Returns true if so many effects wait that there should not be more.
     pub(super) fn is_behind(&self) -> bool {
-        lock(&self.inbox).ops >= BEHIND
+        lock(&self.inbox).events >= BEHIND
     }
 }
 
 impl Work for Actor {
     fn run_one(self: Arc<Self>) -> bool {
         let mut core = lock(&self.core);
-        let task = lock(&self.inbox).take(0);
+        let task = lock(&self.inbox).remove(0);
         if let Some(task) = task {
             self.run(&mut core, task);
         }
@@ -210,10 +210,10 @@ impl Work for Actor {
 }
 
 impl Inbox {
-    fn take(&mut self, place: usize) -> Option<Task> {
+    fn remove(&mut self, place: usize) -> Option<Task> {
         let task = self.tasks.remove(place)?;
         match &task {
-            Task::Op(_) => self.ops -= 1,
+            Task::Event(_) => self.events -= 1,
             Task::Save(_) => {}
             Task::Ask(_) => self.questions -= 1,
         }

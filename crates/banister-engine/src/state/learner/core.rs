@@ -3,17 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::{
-    Agent, AlarmAnswer, ArmEstimate, Choice, Error, Fallback, Origin, Outcome, Pending, Round,
-};
+use banister::{Agent, AlarmAnswer, ArmEstimate, Choice, Error, Fallback, Origin, Pending, Round};
 
-use super::frame::{ExperimentStatus, Frame};
+use super::policy_inputs::{ExperimentStatus, PolicyInputs};
 use crate::events::{Candidate, Import, OutcomeEvent, PublishedPolicy};
 use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm};
 
 /// Effect of an event on what is learned.
-pub(crate) enum Op {
+pub(crate) enum LearnerEvent {
     Observe {
         outcome: OutcomeEvent,
         origin: Origin,
@@ -31,7 +29,7 @@ pub(crate) enum Op {
     /// An event records an alarm of the agent.
     AlarmRecorded,
     /// The experiment was changed.
-    Frame(Arc<Frame>),
+    PolicyInputs(Arc<PolicyInputs>),
 }
 
 /// A decision whose outcome comes later.
@@ -83,11 +81,11 @@ pub struct SegmentCount {
 pub(crate) type SegmentsView = (Vec<banister::SegmentView>, usize);
 
 /// An agent and what its policies depend on.
-pub(crate) struct Core {
+pub struct Core {
     agent: Box<dyn Agent>,
     /// Alarms of the agent that events record.
     pub recorded: u64,
-    frame: Arc<Frame>,
+    inputs: Arc<PolicyInputs>,
     /// Policy over the arms, as long as nothing changes it.
     current: Option<Arc<PublishedPolicy>>,
 }
@@ -103,11 +101,11 @@ pub(crate) struct LearnedView {
 }
 
 impl Core {
-    pub(crate) fn new(agent: Box<dyn Agent>, recorded: u64, frame: Arc<Frame>) -> Self {
+    pub(crate) fn new(agent: Box<dyn Agent>, recorded: u64, inputs: Arc<PolicyInputs>) -> Self {
         Self {
             agent,
             recorded,
-            frame,
+            inputs,
             current: None,
         }
     }
@@ -131,23 +129,23 @@ impl Core {
         }
     }
 
-    pub(crate) fn frame(&self) -> &Arc<Frame> {
-        &self.frame
+    pub(crate) fn inputs(&self) -> &Arc<PolicyInputs> {
+        &self.inputs
     }
 
     /// Core with this agent, which another one takes the place of here.
     pub(super) fn give_way(&mut self, twin: Box<dyn Agent>) -> Self {
         let agent = std::mem::replace(&mut self.agent, twin);
-        Self::new(agent, self.recorded, self.frame.clone())
+        Self::new(agent, self.recorded, self.inputs.clone())
     }
 
     /// Takes over what depends on the declaration alone.
-    pub(super) fn shape(&mut self, op: &Op) -> Result<(), String> {
+    pub(super) fn shape(&mut self, event: &LearnerEvent) -> Result<(), String> {
         let agent = &mut *self.agent;
-        let shaped = match op {
-            Op::AddArm(arm) => add_arm(agent, arm),
-            Op::RetireArm(arm) => agent.retire_arm(*arm),
-            Op::Answer(answer @ AlarmAnswer::OnBreach(_)) => agent.answer_alarms(*answer),
+        let shaped = match event {
+            LearnerEvent::AddArm(arm) => add_arm(agent, arm),
+            LearnerEvent::RetireArm(arm) => agent.retire_arm(*arm),
+            LearnerEvent::Answer(answer @ AlarmAnswer::OnBreach(_)) => agent.answer_alarms(*answer),
             _ => Ok(()),
         };
         shaped.map_err(|e| e.to_string())
@@ -155,37 +153,30 @@ impl Core {
 
     /// Takes an event's effect. Events were checked before they were written, so the agent refuses none; if
     /// one cannot be taken, the log is damaged.
-    pub(super) fn apply(&mut self, op: Op) -> Result<(), String> {
-        self.try_apply(op).map_err(|e| e.to_string())
+    pub(super) fn apply(&mut self, event: LearnerEvent) -> Result<(), String> {
+        self.try_apply(event).map_err(|e| e.to_string())
     }
 
-    fn try_apply(&mut self, op: Op) -> Result<(), Error> {
-        let (agent, facts) = (&mut *self.agent, &self.frame.facts);
-        match op {
-            Op::Observe { outcome, origin } => {
-                agent.observe(&Outcome {
-                    action: outcome.action as usize,
-                    choice: facts.choice(&outcome.features),
-                    segment: outcome.segment.as_deref(),
-                    reward: outcome.reward,
-                    costs: &outcome.costs,
-                    origin,
-                })?;
+    fn try_apply(&mut self, event: LearnerEvent) -> Result<(), Error> {
+        let (agent, info) = (&mut *self.agent, &self.inputs.info);
+        match event {
+            LearnerEvent::Observe { outcome, origin } => {
+                agent.observe(&outcome.observed(|features| info.choice(features), origin))?;
                 // A policy whose bounds have not changed stays published.
                 if !agent.view().is_stale {
                     return Ok(());
                 }
             }
-            Op::Import(import) => {
-                for outcome in import.outcomes(|features| facts.choice(features)) {
+            LearnerEvent::Import(import) => {
+                for outcome in import.outcomes(|features| info.choice(features)) {
                     agent.observe(&outcome)?;
                 }
             }
-            Op::Announce(pending) => return agent.announce(&pending.view()),
-            Op::GiveUp(pending) => agent.give_up(&pending.view())?,
-            Op::AddArm(arm) => add_arm(agent, &arm)?,
-            Op::RetireArm(arm) => agent.retire_arm(arm)?,
-            Op::Answer(answer) => {
+            LearnerEvent::Announce(pending) => return agent.announce(&pending.view()),
+            LearnerEvent::GiveUp(pending) => agent.give_up(&pending.view())?,
+            LearnerEvent::AddArm(arm) => add_arm(agent, &arm)?,
+            LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
+            LearnerEvent::Answer(answer) => {
                 agent.answer_alarms(answer)?;
                 if answer == AlarmAnswer::Acknowledge {
                     // Whatever was raised and not recorded is acknowledged with the rest.
@@ -193,8 +184,8 @@ impl Core {
                     self.recorded = monitor.map_or(0, |monitor| monitor.raised());
                 }
             }
-            Op::AlarmRecorded => self.recorded += 1,
-            Op::Frame(frame) => self.frame = frame,
+            LearnerEvent::AlarmRecorded => self.recorded += 1,
+            LearnerEvent::PolicyInputs(inputs) => self.inputs = inputs,
         }
         self.current = None;
         Ok(())
@@ -207,13 +198,13 @@ impl Core {
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        let frame = self.frame.clone();
+        let inputs = self.inputs.clone();
         let features: Vec<f64>;
-        let (choice, field) = match frame.facts.kind {
+        let (choice, field) = match inputs.info.kind {
             Kind::Arms if segment.is_none() => return self.policy_of_arms(),
             Kind::Arms => (Choice::Arms, "segment"),
             Kind::Context(_) => {
-                features = frame.facts.vector(context).into_owned();
+                features = inputs.info.vector(context).into_owned();
                 (Choice::Context(&features), "context")
             }
             Kind::Candidates(_) => {
@@ -251,18 +242,18 @@ impl Core {
     }
 
     fn publish(&mut self, round: Round) -> Result<PublishedPolicy, Error> {
-        let only_safe = match self.frame.status {
+        let only_safe = match self.inputs.status {
             ExperimentStatus::Paused => Some(Fallback::Paused),
-            _ => self.frame.is_forced.then_some(Fallback::Alarm),
+            _ => self.inputs.is_forced.then_some(Fallback::Alarm),
         };
         let round = Round { only_safe, ..round };
-        PublishedPolicy::new(&mut *self.agent, &round, &self.frame.facts.problem)
+        PublishedPolicy::new(&mut *self.agent, &round, &self.inputs.info.problem)
     }
 
     /// The learned part; with the policy over the arms, unless it is a new one for every decision.
     pub(crate) fn view(&mut self, with_policy: bool) -> Result<LearnedView, Refusal> {
-        let facts = &self.frame.facts;
-        let has_arms = facts.kind == Kind::Arms && facts.segments.is_none();
+        let info = &self.inputs.info;
+        let has_arms = info.kind == Kind::Arms && info.segments.is_none();
         let policy = if has_arms && (with_policy || !self.agent.view().samples) {
             Some(self.policy_of_arms()?)
         } else {

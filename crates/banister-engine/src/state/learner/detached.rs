@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::actor::Actor;
 use super::core::Core;
-use super::workshop::Workshop;
+use super::pool::LearnerPool;
 use crate::store::{Snapshot, StoreError};
 
 /// The learners beside the writer; cheap to clone.
@@ -13,7 +13,7 @@ use crate::store::{Snapshot, StoreError};
 pub(crate) struct Detached(Arc<Shared>);
 
 struct Shared {
-    workshop: Workshop,
+    pool: LearnerPool,
     actors: RwLock<HashMap<String, Arc<Actor>>>,
     /// Snapshots that were made beside the writer, to be kept with its next commit.
     snapshots: Mutex<Vec<Result<Snapshot, StoreError>>>,
@@ -23,7 +23,7 @@ impl Detached {
     /// Starts the threads; `notify` tells the writer to look for news.
     pub(crate) fn start(notify: Box<dyn Fn() + Send + Sync>) -> std::io::Result<Self> {
         Ok(Self(Arc::new(Shared {
-            workshop: Workshop::start(notify)?,
+            pool: LearnerPool::start(notify)?,
             actors: RwLock::default(),
             snapshots: Mutex::default(),
         })))
@@ -31,7 +31,7 @@ impl Detached {
 
     /// Takes a learner over, under the name of its experiment.
     pub(crate) fn adopt(&self, name: &str, core: Core) -> Arc<Actor> {
-        let actor = Actor::new(core, self.0.workshop.clone());
+        let actor = Actor::new(core, self.0.pool.clone());
         let mut actors = (self.0.actors.write()).unwrap_or_else(PoisonError::into_inner);
         actors.insert(name.to_string(), actor.clone());
         actor
@@ -70,6 +70,6 @@ impl Detached {
 
     /// Ends the threads.
     pub(crate) fn close(&self) {
-        self.0.workshop.close();
+        self.0.pool.close();
     }
 }

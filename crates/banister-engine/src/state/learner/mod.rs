@@ -8,15 +8,15 @@
 //! safe: confidence sets hold for all times at once, so a policy that is based on fewer outcomes keeps its
 //! certificate.
 //!
-//! Read `core.rs` (the agent and its policies) with `frame.rs` (what a policy needs beside the agent), then `actor.rs`
-//! (a detached learner), `workshop.rs` (the threads) and `detached.rs` (all of them by name). May use `events` and
+//! Read `core.rs` (the agent and its policies) with `policy_inputs.rs` (what a policy needs beside the agent), then `actor.rs`
+//! (a detached learner), `pool.rs` (the threads) and `detached.rs` (all of them by name). May use `events` and
 //! `declaration`; knows neither commands nor the writer.
 
 mod actor;
 mod core;
 mod detached;
-mod frame;
-mod workshop;
+mod policy_inputs;
+mod pool;
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use banister::Agent;
 
 pub use self::core::SegmentCount;
 pub(crate) use self::core::{
-    Core, LearnedView, NamedAlarm, Op, PendingDecision, SegmentsView, add_arm,
+    Core, LearnedView, LearnerEvent, NamedAlarm, PendingDecision, SegmentsView, add_arm,
 };
 pub(crate) use actor::Actor;
 pub(crate) use detached::Detached;
-pub(crate) use frame::Frame;
-pub use frame::{Arm, ExperimentStatus};
+pub(crate) use policy_inputs::PolicyInputs;
+pub use policy_inputs::{Arm, ExperimentStatus};
 
 use crate::refusal::Refusal;
 
@@ -57,12 +57,12 @@ impl Learner {
     }
 
     /// Takes an event's effect; on an error the log is damaged.
-    pub(crate) fn apply(&mut self, op: Op) -> Result<(), String> {
+    pub(crate) fn apply(&mut self, event: LearnerEvent) -> Result<(), String> {
         let Some(actor) = &self.actor else {
-            return self.core.apply(op);
+            return self.core.apply(event);
         };
-        self.core.shape(&op)?;
-        actor.push(op);
+        self.core.shape(&event)?;
+        actor.push(event);
         Ok(())
     }
 

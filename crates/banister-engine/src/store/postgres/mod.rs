@@ -17,8 +17,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 
 use super::{
-    Begun, Found, Key, PAGE_BYTES, PostgresLog, Quota, REVOKED, Snapshot, Store, StoreError,
-    StoredToken, miscounted,
+    Begun, Found, Key, PAGE_BYTES, PostgresLog, Quota, REVOKED, Snapshot, Span, Store, StoreError,
+    StoredToken, miscounted, number,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -281,14 +281,9 @@ impl Store for Postgres {
         self.numbers(CREATED, &[])
     }
 
-    fn changes(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        let values: Parameters = &[&number(experiment), &number(before), &number(limit as u64)];
-        self.records(CHANGES, values)
+    fn changes(&mut self, span: &Span) -> Result<Vec<Record>, StoreError> {
+        let [experiment, after, before, limit] = span.parameters();
+        self.records(CHANGES, &[&experiment, &after, &before, &limit])
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -335,44 +330,26 @@ impl Store for Postgres {
         Ok(places.map(|place| found.remove(&place)).collect())
     }
 
-    fn decisions(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
-        let values: Parameters = &[&experiment, &number(before), &limit, &PAGE];
-        let (found, _) = self.found(DECISIONS, values)?;
-        let mut found: Vec<Found> = found.into_values().collect();
-        found.sort_by_key(|found| std::cmp::Reverse(found.decision.number));
-        Ok(found)
-    }
-
-    fn decisions_after(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let (experiment, limit) = (number(experiment), number(limit.min(MOST_ROWS) as u64));
-        let values: Parameters = &[&experiment, &number(after), &limit, &PAGE];
-        let (found, _) = self.found(DECISIONS_AFTER, values)?;
+    fn decisions(&mut self, span: &Span) -> Result<Vec<Found>, StoreError> {
+        let [experiment, after, before, limit] = span.parameters();
+        let sql = if span.newest_first {
+            DECISIONS
+        } else {
+            DECISIONS_AFTER
+        };
+        let limit = limit.min(MOST_ROWS as i64);
+        let (found, _) = self.found(sql, &[&experiment, &after, &before, &limit, &PAGE])?;
         let mut found: Vec<Found> = found.into_values().collect();
         found.sort_by_key(|found| found.decision.number);
+        if span.newest_first {
+            found.reverse();
+        }
         Ok(found)
     }
 
-    fn overdue(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        upto: u64,
-        limit: usize,
-    ) -> Result<Vec<u64>, StoreError> {
-        let (experiment, limit) = (number(experiment), number(limit as u64));
-        let values: Parameters = &[&experiment, &number(after), &number(upto), &limit];
-        self.numbers(OVERDUE, values)
+    fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError> {
+        let [experiment, after, before, limit] = span.parameters();
+        self.numbers(OVERDUE, &[&experiment, &after, &before, &limit])
     }
 
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
@@ -477,11 +454,6 @@ fn begun(row: Option<(i64, i64)>) -> Result<Begun, StoreError> {
         last: last as u64,
         now: Timestamp(now),
     })
-}
-
-/// Numbers beyond what the server counts to are beyond every event, too.
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn column<'a, T: tokio_postgres::types::FromSql<'a>>(

@@ -58,7 +58,7 @@ pub(super) const CREATED: &str =
 pub(super) const CHANGES: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM events WHERE experiment = $1 AND kind = 1 AND number < $2 ORDER BY number DESC LIMIT $3"
+    " FROM events WHERE experiment = $1 AND kind = 1 AND number > $2 AND number < $3 ORDER BY number DESC LIMIT $4"
 );
 /// The last event and the counter, at one moment.
 pub(super) const COUNTED: &str = "SELECT coalesce((SELECT max(number) FROM events), 0), last \
@@ -88,21 +88,19 @@ pub(super) const FIND: &str = concat!(
     columns!("e."),
     ", d.place FROM d JOIN events AS e ON e.decision = d.number AND e.kind = 5 AND d.fits"
 );
-/// A page of decisions of an experiment on one side of a number, with their reports; their place is their
+/// A page of decisions of an experiment between two numbers, with their reports; their place is their
 /// own number.
 macro_rules! decisions {
-    ($side:literal, $order:literal) => {
+    ($order:literal) => {
         concat!(
             "WITH k AS MATERIALIZED (SELECT ",
             columns!(),
-            " FROM events WHERE experiment = $1 AND kind = 3 AND number ",
-            $side,
-            " ORDER BY ",
+            " FROM events WHERE experiment = $1 AND kind = 3 AND number > $2 AND number < $3 ORDER BY ",
             $order,
-            " LIMIT $3), d AS MATERIALIZED (SELECT * FROM (\
+            " LIMIT $4), d AS MATERIALIZED (SELECT * FROM (\
              SELECT *, sum(octet_length(body)) OVER (ORDER BY ",
             $order,
-            ") - octet_length(body) AS before FROM k) AS page WHERE before < $4) SELECT ",
+            ") - octet_length(body) AS before FROM k) AS page WHERE before < $5) SELECT ",
             columns!(),
             ", number FROM d UNION ALL SELECT ",
             columns!("e."),
@@ -113,10 +111,10 @@ macro_rules! decisions {
         )
     };
 }
-pub(super) const DECISIONS: &str = decisions!("< $2", "number DESC");
-pub(super) const DECISIONS_AFTER: &str = decisions!("> $2", "number");
+pub(super) const DECISIONS: &str = decisions!("number DESC");
+pub(super) const DECISIONS_AFTER: &str = decisions!("number");
 pub(super) const OVERDUE: &str = "SELECT number FROM events AS d \
-     WHERE experiment = $1 AND kind = 3 AND number > $2 AND number <= $3 AND NOT EXISTS \
+     WHERE experiment = $1 AND kind = 3 AND number > $2 AND number < $3 AND NOT EXISTS \
      (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
      ORDER BY number LIMIT $4";
 pub(super) const KEEP_SNAPSHOT: &str = "INSERT INTO snapshots (experiment, number, body) VALUES ($1, $2, $3) \

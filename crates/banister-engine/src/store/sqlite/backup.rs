@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::Sqlite;
 use super::file::{beside, failed, folder, make_private};
-use super::{Sqlite, of};
 use crate::store::{Store, StoreError, verify_page};
 
 /// Copies the log to a new file, and gives the number of the copy's last event.
@@ -29,7 +29,7 @@ fn copy(path: &Path, part: &Path) -> Result<u64, StoreError> {
         .ok_or_else(|| StoreError::new(format!("{} is not UTF-8", part.display())))?;
     let file = make_private(part).map_err(|error| failed(part, &error))?;
     // One reading transaction, so one moment of the log; writers do not wait for it.
-    (source.connection.execute("VACUUM INTO ?1", [name])).map_err(of)?;
+    source.connection.execute("VACUUM INTO ?1", [name])?;
     file.sync_all().map_err(|error| failed(part, &error))?;
     let mut copy = Sqlite::open_reader(part)?;
     copy.check()?;

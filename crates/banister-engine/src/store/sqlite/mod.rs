@@ -7,11 +7,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
-    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, Quota, REVOKED, Snapshot, Store, StoreError,
-    StoredToken, miscounted, new_id, unknown_layout,
+    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, Quota, REVOKED, Snapshot, Span, Store,
+    StoreError, StoredToken, miscounted, new_id, unknown_layout,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -90,13 +91,13 @@ impl Sqlite {
             }
             _ => {}
         }
-        let connection = Connection::open(path).map_err(of)?;
+        let connection = Connection::open(path)?;
         let mut store = Self::new(connection, path);
         // Another program's file is left as it is: look first, change then.
         if store.version()? == 0 && kept.is_some() {
             return Err(lost(path, "has no tables"));
         }
-        store.prepare().map_err(of)?;
+        store.prepare()?;
         store.lay_out()?;
         let id = store.id()?;
         match kept {
@@ -113,10 +114,8 @@ impl Sqlite {
             return Err(lost(path, "is missing or empty"));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(of)?;
-        connection
-            .busy_timeout(Duration::from_secs(5))
-            .map_err(of)?;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
         let store = Self::new(connection, path);
         match (store.version()?, kept) {
             (0, None) => Err(StoreError::passing("the file has no log yet")),
@@ -162,17 +161,10 @@ impl Sqlite {
 
     /// The layout of the log; 0 if the file is empty, an error if it is something else.
     fn version(&self) -> Result<i32, StoreError> {
-        let pragma = |name: &str| {
-            let value = (self.connection).pragma_query_value(None, name, |row| row.get(0));
-            value.map_err(of)
-        };
         // The tables first: another process that lays them out meanwhile has marked the file once they are there.
-        let count = "SELECT count(*) FROM sqlite_master";
-        let tables: i64 = (self.connection)
-            .query_row(count, [], |row| row.get(0))
-            .map_err(of)?;
-        let (application, version): (i32, i32) =
-            (pragma("application_id")?, pragma("user_version")?);
+        let tables: i64 = self.value("SELECT count(*) FROM sqlite_master")?;
+        let application: i32 = self.value("PRAGMA application_id")?;
+        let version: i32 = self.value("PRAGMA user_version")?;
         match (application, version, tables) {
             (APPLICATION, LAYOUT_VERSION, _) => Ok(version),
             (APPLICATION, other, _) => Err(unknown_layout(other)),
@@ -186,7 +178,7 @@ impl Sqlite {
             return Ok(());
         }
         // Two processes may find the file empty at once: one of them lays it out.
-        (self.connection.execute_batch("BEGIN IMMEDIATE")).map_err(of)?;
+        (self.connection.execute_batch("BEGIN IMMEDIATE"))?;
         let done = self.make_tables().and_then(|()| self.commit());
         if done.is_err() {
             self.rollback();
@@ -198,12 +190,23 @@ impl Sqlite {
         if self.version()? == LAYOUT_VERSION {
             return Ok(());
         }
-        let run = |sql: &str| self.connection.execute_batch(sql).map_err(of);
-        run(LAYOUT)?;
-        let name = "INSERT INTO meta VALUES (1, ?1)";
-        self.connection.execute(name, [new_id()]).map_err(of)?;
-        run(&format!("PRAGMA application_id = {APPLICATION}"))?;
-        run(&format!("PRAGMA user_version = {LAYOUT_VERSION}"))
+        self.connection.execute_batch(LAYOUT)?;
+        self.execute("INSERT INTO meta VALUES (1, ?1)", [new_id()])?;
+        let marks = format!(
+            "PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {LAYOUT_VERSION}"
+        );
+        Ok(self.connection.execute_batch(&marks)?)
+    }
+
+    /// Runs a statement; returns the number of rows that it changed.
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, StoreError> {
+        Ok(self.connection.prepare_cached(sql)?.execute(parameters)?)
+    }
+
+    /// The one value that a statement gives.
+    fn value<T: FromSql>(&self, sql: &str) -> Result<T, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([], |row| row.get(0))?)
     }
 
     fn records(
@@ -221,14 +224,14 @@ impl Sqlite {
         parameters: impl rusqlite::Params,
         most: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(of)?;
-        let mut rows = statement.query(parameters).map_err(of)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(parameters)?;
         let mut records = Vec::new();
         let mut bytes = 0;
         while bytes < most
-            && let Some(row) = rows.next().map_err(of)?
+            && let Some(row) = rows.next()?
         {
-            let record = record(row).map_err(of)?;
+            let record = record(row)?;
             bytes += record.body.len();
             records.push(record);
         }
@@ -240,32 +243,16 @@ impl Sqlite {
         sql: &str,
         parameters: impl rusqlite::Params,
     ) -> Result<Vec<u64>, StoreError> {
-        let mut select = self.connection.prepare_cached(sql).map_err(of)?;
-        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0));
-        rows.map_err(of)?
-            .map(|row| row.map(|number| number as u64).map_err(of))
-            .collect()
+        let mut select = self.connection.prepare_cached(sql)?;
+        let rows = select.query_map(parameters, |row| row.get::<_, i64>(0))?;
+        rows.map(|row| Ok(row? as u64)).collect()
     }
 
     fn begun(&self) -> Result<Begun, StoreError> {
-        let mut last = (self.connection)
-            .prepare_cached("SELECT last FROM counter")
-            .map_err(of)?;
-        let last: i64 = last.query_row([], |row| row.get(0)).map_err(of)?;
         Ok(Begun {
-            last: last as u64,
+            last: self.value::<i64>("SELECT last FROM counter")? as u64,
             now: Timestamp::now(),
         })
-    }
-
-    fn with_reports(&self, decisions: Vec<Record>) -> Result<Vec<Found>, StoreError> {
-        let each = decisions.into_iter().map(|decision| {
-            Ok(Found {
-                reports: self.reports(decision.number)?,
-                decision,
-            })
-        });
-        each.collect()
     }
 
     fn reports(&self, decision: u64) -> Result<Vec<Record>, StoreError> {
@@ -282,12 +269,7 @@ impl Sqlite {
 impl Store for Sqlite {
     fn begin(&mut self) -> Result<Begun, StoreError> {
         self.is_in_place()?;
-        let mut begin = self
-            .connection
-            .prepare_cached("BEGIN IMMEDIATE")
-            .map_err(of)?;
-        begin.execute([]).map_err(of)?;
-        drop(begin);
+        self.execute("BEGIN IMMEDIATE", [])?;
         self.begun()
     }
 
@@ -296,31 +278,24 @@ impl Store for Sqlite {
             return Ok(());
         };
         let sql = format!("INSERT INTO events ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-        let mut insert = self.connection.prepare_cached(&sql).map_err(of)?;
+        let mut insert = self.connection.prepare_cached(&sql)?;
         for r in records {
-            insert
-                .execute(params![
-                    r.number as i64,
-                    r.time.0,
-                    r.experiment as i64,
-                    r.kind as i16,
-                    r.decision.map(|n| n as i64),
-                    r.id,
-                    r.body
-                ])
-                .map_err(of)?;
+            insert.execute(params![
+                r.number as i64,
+                r.time.0,
+                r.experiment as i64,
+                r.kind as i16,
+                r.decision.map(|n| n as i64),
+                r.id,
+                r.body
+            ])?;
         }
-        let mut update = self
-            .connection
-            .prepare_cached("UPDATE counter SET last = ?1")
-            .map_err(of)?;
-        update.execute([last.number as i64]).map_err(of)?;
+        self.execute("UPDATE counter SET last = ?1", [last.number as i64])?;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        let mut commit = self.connection.prepare_cached("COMMIT").map_err(of)?;
-        commit.execute([]).map_err(of).map(|_| ())
+        self.execute("COMMIT", []).map(|_| ())
     }
 
     fn rollback(&mut self) {
@@ -330,10 +305,8 @@ impl Store for Sqlite {
 
     fn probe(&mut self) -> Result<(), StoreError> {
         // A value that differs each time: SQLite does not write what is there already.
-        let mut update = (self.connection)
-            .prepare_cached("UPDATE probe SET time = max(time + 1, ?1)")
-            .map_err(of)?;
-        update.execute([Timestamp::now().0]).map_err(of).map(|_| ())
+        let sql = "UPDATE probe SET time = max(time + 1, ?1)";
+        self.execute(sql, [Timestamp::now().0]).map(|_| ())
     }
 
     fn poll(&mut self) -> Result<Begun, StoreError> {
@@ -342,14 +315,11 @@ impl Store for Sqlite {
     }
 
     fn id(&mut self) -> Result<String, StoreError> {
-        let id = (self.connection).query_row("SELECT id FROM meta", [], |row| row.get(0));
-        id.map_err(of)
+        self.value("SELECT id FROM meta")
     }
 
     fn check(&mut self) -> Result<(), StoreError> {
-        let said: String = (self.connection)
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .map_err(of)?;
+        let said: String = self.value("PRAGMA integrity_check(1)")?;
         if said != "ok" {
             return Err(StoreError::new(format!("the file is damaged: {said}")));
         }
@@ -359,9 +329,8 @@ impl Store for Sqlite {
     fn check_count(&mut self) -> Result<(), StoreError> {
         // One statement sees one moment, whoever writes meanwhile.
         let sql = "SELECT coalesce((SELECT max(number) FROM events), 0), last FROM counter";
-        let (last, counter): (i64, i64) = (self.connection)
-            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
-            .map_err(of)?;
+        let (last, counter): (i64, i64) =
+            (self.connection).query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if last == counter {
             Ok(())
         } else {
@@ -376,18 +345,8 @@ impl Store for Sqlite {
         )
     }
 
-    fn changes(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 1 AND number < ?2 \
-             ORDER BY number DESC LIMIT ?3"
-        );
-        let before = i64::try_from(before).unwrap_or(i64::MAX);
-        self.records(&sql, [experiment as i64, before, limit as i64])
+    fn changes(&mut self, span: &Span) -> Result<Vec<Record>, StoreError> {
+        self.records(&in_span(span, EventKind::Experiment), span.parameters())
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -434,49 +393,25 @@ impl Store for Sqlite {
         Ok(found)
     }
 
-    fn decisions(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number < ?2 \
-             ORDER BY number DESC LIMIT ?3"
-        );
-        let before = i64::try_from(before).unwrap_or(i64::MAX);
-        let decisions = self.page(&sql, [experiment as i64, before, limit as i64], PAGE_BYTES)?;
-        self.with_reports(decisions)
+    fn decisions(&mut self, span: &Span) -> Result<Vec<Found>, StoreError> {
+        let sql = in_span(span, EventKind::Decision);
+        let decisions = self.page(&sql, span.parameters(), PAGE_BYTES)?;
+        let each = decisions.into_iter().map(|decision| {
+            Ok(Found {
+                reports: self.reports(decision.number)?,
+                decision,
+            })
+        });
+        each.collect()
     }
 
-    fn decisions_after(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = 3 AND number > ?2 \
-             ORDER BY number LIMIT ?3"
-        );
-        let parameters = [experiment as i64, after as i64, limit as i64];
-        let decisions = self.page(&sql, parameters, PAGE_BYTES)?;
-        self.with_reports(decisions)
-    }
-
-    fn overdue(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        upto: u64,
-        limit: usize,
-    ) -> Result<Vec<u64>, StoreError> {
+    fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError> {
         self.numbers(
             "SELECT number FROM events AS d \
-             WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number <= ?3 AND NOT EXISTS \
+             WHERE experiment = ?1 AND kind = 3 AND number > ?2 AND number < ?3 AND NOT EXISTS \
              (SELECT 1 FROM events AS o WHERE o.decision = d.number AND o.kind = 5) \
              ORDER BY number LIMIT ?4",
-            [experiment as i64, after as i64, upto as i64, limit as i64],
+            span.parameters(),
         )
     }
 
@@ -486,8 +421,7 @@ impl Store for Sqlite {
 
     fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError> {
         let mut select = (self.connection)
-            .prepare_cached("SELECT number, body FROM snapshots WHERE experiment = ?1")
-            .map_err(of)?;
+            .prepare_cached("SELECT number, body FROM snapshots WHERE experiment = ?1")?;
         let snapshot = select.query_row([experiment as i64], |row| {
             Ok(Snapshot {
                 experiment,
@@ -495,31 +429,24 @@ impl Store for Sqlite {
                 body: row.get(1)?,
             })
         });
-        snapshot.optional().map_err(of)
+        Ok(snapshot.optional()?)
     }
 
     fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
-        let mut keep = (self.connection)
-            .prepare_cached(
-                "INSERT INTO snapshots VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
-                 SET number = excluded.number, body = excluded.body \
-                 WHERE excluded.number >= number OR number > (SELECT last FROM counter)",
-            )
-            .map_err(of)?;
-        let experiment = snapshot.experiment as i64;
-        keep.execute(params![experiment, snapshot.number as i64, snapshot.body])
-            .map_err(of)
-            .map(|_| ())
+        let sql = "INSERT INTO snapshots VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
+             SET number = excluded.number, body = excluded.body \
+             WHERE excluded.number >= number OR number > (SELECT last FROM counter)";
+        let (experiment, number) = (snapshot.experiment as i64, snapshot.number as i64);
+        self.execute(sql, params![experiment, number, snapshot.body])?;
+        Ok(())
     }
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
-        let mut select = (self.connection)
-            .prepare_cached(
-                "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+        let mut select = (self.connection).prepare_cached(
+            "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
                  FROM tokens ORDER BY name",
-            )
-            .map_err(of)?;
-        let rows = select.query_map([], |row| {
+        )?;
+        let tokens = select.query_map([], |row| {
             Ok(StoredToken {
                 name: row.get(0)?,
                 role: row.get(1)?,
@@ -534,11 +461,11 @@ impl Store for Sqlite {
                 },
             })
         });
-        rows.map_err(of)?.map(|row| row.map_err(of)).collect()
+        tokens?.map(|token| Ok(token?)).collect()
     }
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
-        let added = self.connection.execute(
+        let added = self.execute(
             "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE \
              SET role = excluded.role, digest = excluded.digest, created = excluded.created, \
              scope = excluded.scope, expires = excluded.expires, rate = excluded.rate, \
@@ -556,16 +483,14 @@ impl Store for Sqlite {
                 REVOKED
             ],
         );
-        Ok(added.map_err(of)? == 1)
+        Ok(added? == 1)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         // What is in the file beside it goes into the file itself, which may be copied then. Others that
         // still read are waited for as long as for every lock.
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let busy: i64 = (self.connection)
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(of)?;
+        let busy: i64 = (self.connection).query_row(sql, [], |row| row.get(0))?;
         if busy != 0 {
             return Err(StoreError::passing(format!(
                 "another program reads the file: its newest events are in {}-wal, which belongs to it",
@@ -576,16 +501,26 @@ impl Store for Sqlite {
         // read where nothing can be written.
         let _ = (self.connection.busy_timeout(Duration::ZERO))
             .and_then(|()| (self.connection).pragma_update(None, "journal_mode", "delete"));
-        self.connection.close().map_err(|(_, error)| of(error))
+        Ok(self.connection.close().map_err(|(_, error)| error)?)
     }
 
     fn revoke_token(&mut self, name: &str) -> Result<bool, StoreError> {
-        let revoked = self.connection.execute(
+        let revoked = self.execute(
             "UPDATE tokens SET role = ?2, digest = zeroblob(32) WHERE name = ?1 AND role <> ?2",
             [name, REVOKED],
         );
-        Ok(revoked.map_err(of)? == 1)
+        Ok(revoked? == 1)
     }
+}
+
+/// Statement for the events of one kind in a span.
+fn in_span(span: &Span, kind: EventKind) -> String {
+    let order = if span.newest_first { "DESC" } else { "ASC" };
+    format!(
+        "SELECT {COLUMNS} FROM events WHERE experiment = ?1 AND kind = {} AND number > ?2 \
+         AND number < ?3 ORDER BY number {order} LIMIT ?4",
+        kind as i16
+    )
 }
 
 fn record(row: &Row) -> rusqlite::Result<Record> {
@@ -603,20 +538,22 @@ fn record(row: &Row) -> rusqlite::Result<Record> {
 }
 
 /// A full disk, a read-only file system or a lock can pass; a file that is no database cannot.
-fn of(error: rusqlite::Error) -> StoreError {
-    let Some(code) = error.sqlite_error_code() else {
-        return StoreError::new(format!("{UNEXPLAINED}: {error}"));
-    };
-    let reason = match code {
-        ErrorCode::DiskFull => "the disk is full".to_string(),
-        ErrorCode::ReadOnly => "the file system is read-only".to_string(),
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            "another process holds the file".to_string()
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let Some(code) = error.sqlite_error_code() else {
+            return StoreError::new(format!("{UNEXPLAINED}: {error}"));
+        };
+        let reason = match code {
+            ErrorCode::DiskFull => "the disk is full".to_string(),
+            ErrorCode::ReadOnly => "the file system is read-only".to_string(),
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+                "another process holds the file".to_string()
+            }
+            _ => format!("{UNEXPLAINED}: {error}"),
+        };
+        match code {
+            ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => StoreError::new(reason),
+            _ => StoreError::passing(reason),
         }
-        _ => format!("{UNEXPLAINED}: {error}"),
-    };
-    match code {
-        ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => StoreError::new(reason),
-        _ => StoreError::passing(reason),
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::ledger::{check, number_of};
 use super::network::{Message, Moment, Request};
 use super::world::World;
-use crate::commands::{DecisionRequest, OutcomeReport};
+use crate::commands::{DecisionRequest, Edit, OutcomeReport};
 use crate::refusal::Refusal;
 use crate::state::Declaration;
 
@@ -125,9 +125,13 @@ impl World {
             84..87 => {
                 let name = format!("arm{}", self.next_id);
                 self.next_id += 1;
-                self.send(place, Request::AddArm(name));
+                let arm = serde_json::from_value(json!({ "name": name })).expect("an arm");
+                self.send(place, Request::Edit(Edit::AddArm(arm)));
             }
-            87..89 => self.send(place, Request::Acknowledge),
+            87..89 => {
+                let edit = Edit::AcknowledgeAlarms(String::new());
+                self.send(place, Request::Edit(edit));
+            }
             _ => self.change(place),
         }
     }
@@ -148,7 +152,8 @@ impl World {
             }
             _ => json!({"description": format!("since {}", self.next_id)}),
         };
-        self.send(place, Request::Change(change));
+        let change = serde_json::from_value(change).unwrap_or_default();
+        self.send(place, Request::Edit(Edit::Change(change)));
     }
 
     /// A request under an id that belongs to another one.

@@ -11,7 +11,7 @@ use super::database::{Bug, Server, Shared};
 use super::ledger::MOST_SKEW;
 use crate::events::{EventKind, Record};
 use crate::state::Experiment;
-use crate::store::{Begun, Found, Key, Snapshot, Store, StoreError, StoredToken};
+use crate::store::{Begun, Found, Key, Snapshot, Span, Store, StoreError, StoredToken};
 use crate::time::Timestamp;
 
 /// A transaction that has begun.
@@ -275,18 +275,15 @@ impl Store for Connection {
             .collect())
     }
 
-    fn changes(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
+    fn changes(&mut self, span: &Span) -> Result<Vec<Record>, StoreError> {
         let server = self.enter("changes")?;
         let is_change = |r: &&Record| {
-            r.kind == EventKind::Experiment && r.experiment == experiment && r.number < before
+            r.kind == EventKind::Experiment
+                && r.experiment == span.experiment
+                && within(span, r.number)
         };
         let changes = server.records.iter().rev().filter(is_change);
-        Ok(changes.take(limit).cloned().collect())
+        Ok(changes.take(span.limit).cloned().collect())
     }
 
     fn read(&mut self, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -314,51 +311,28 @@ impl Store for Connection {
         Ok(found.collect())
     }
 
-    fn decisions(
-        &mut self,
-        experiment: u64,
-        before: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
+    fn decisions(&mut self, span: &Span) -> Result<Vec<Found>, StoreError> {
         let server = self.enter("decisions")?;
-        let numbers = server.decisions(experiment).rev().map(|r| r.number);
-        let chosen = numbers.filter(|n| *n < before).take(limit);
+        let numbers = server.decisions(span.experiment).map(|r| r.number);
+        let mut chosen: Vec<u64> = numbers.filter(|n| within(span, *n)).collect();
+        if span.newest_first {
+            chosen.reverse();
+        }
+        let chosen = chosen.into_iter().take(span.limit);
         Ok(chosen
-            .filter_map(|n| server.find(experiment, &Key::Number(n)))
+            .filter_map(|n| server.find(span.experiment, &Key::Number(n)))
             .collect())
     }
 
-    fn decisions_after(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Found>, StoreError> {
-        let server = self.enter("decisions_after")?;
-        let numbers = server.decisions(experiment).map(|r| r.number);
-        let chosen = numbers.filter(|n| *n > after).take(limit);
-        Ok(chosen
-            .filter_map(|n| server.find(experiment, &Key::Number(n)))
-            .collect())
-    }
-
-    fn overdue(
-        &mut self,
-        experiment: u64,
-        after: u64,
-        upto: u64,
-        limit: usize,
-    ) -> Result<Vec<u64>, StoreError> {
+    fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError> {
         let server = self.enter("overdue")?;
-        let numbers = server.decisions(experiment).map(|r| r.number);
+        let numbers = server.decisions(span.experiment).map(|r| r.number);
         let is_open = |number: &u64| {
             let reports = server.reports(*number);
             !reports.iter().any(|r| r.kind == EventKind::Outcome)
         };
-        let due = numbers
-            .filter(|n| (after + 1..=upto).contains(n))
-            .filter(is_open);
-        Ok(due.take(limit).collect())
+        let due = numbers.filter(|n| within(span, *n)).filter(is_open);
+        Ok(due.take(span.limit).collect())
     }
 
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError> {
@@ -450,4 +424,8 @@ impl Platform for Process {
     fn sleep(&self, time: Duration) {
         self.server.lock().pass(time);
     }
+}
+
+fn within(span: &Span, number: u64) -> bool {
+    number > span.after && number < span.before
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use banister::Fallback;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use serde_json::{Value, json};
 
 use super::super::expiry::overdue;
 use super::super::job::{CommandJob, Job, QueryJob};
@@ -15,8 +14,8 @@ use super::connection::{Connection, SetsKnown};
 use super::database::Shared;
 use super::world::World;
 use crate::commands::{
-    AcknowledgeAlarms, AddArm, ChangeExperiment, CreateExperiment, Decide, Decided,
-    DecisionRequest, Expire, OutcomeReport, Report, Reported,
+    CreateExperiment, Decide, Decided, DecisionRequest, Edit, EditExperiment, Expire,
+    OutcomeReport, Report, Reported,
 };
 use crate::events::Author;
 use crate::queries::{ExperimentView, ReadExperiment, ReadTtls, RenderedView, Ttls};
@@ -28,9 +27,7 @@ pub enum Request {
     Create,
     Decide(Vec<DecisionRequest>),
     Report(Vec<OutcomeReport>),
-    Change(Value),
-    AddArm(String),
-    Acknowledge,
+    Edit(Edit),
     View,
     Ttls,
     Expire(Expire),
@@ -206,33 +203,10 @@ impl World {
                     post.through(Answer::Reported),
                 ))
             }
-            Request::Change(change) => {
-                let commands = vec![ChangeExperiment {
+            Request::Edit(edit) => {
+                let commands = vec![EditExperiment {
                     experiment: name,
-                    change: serde_json::from_value(change).unwrap_or_default(),
-                }];
-                Box::new(CommandJob::new(
-                    author,
-                    commands,
-                    post.through(Answer::Changed),
-                ))
-            }
-            Request::AddArm(arm) => {
-                let arm = serde_json::from_value(json!({ "name": arm })).expect("an arm");
-                let commands = vec![AddArm {
-                    experiment: name,
-                    arm,
-                }];
-                Box::new(CommandJob::new(
-                    author,
-                    commands,
-                    post.through(Answer::Changed),
-                ))
-            }
-            Request::Acknowledge => {
-                let commands = vec![AcknowledgeAlarms {
-                    experiment: name,
-                    note: String::new(),
+                    edit,
                 }];
                 Box::new(CommandJob::new(
                     author,

@@ -14,7 +14,7 @@ use super::database::{Bug, Shared};
 use super::ledger::{Ledger, check};
 use super::network::{Mailbox, Message, Request};
 use crate::state::{EngineState, ExperimentStatus, Forgets, PLANTED};
-use crate::store::{Snapshot, Store};
+use crate::store::{Snapshot, Span, Store};
 
 /// Steps of a world before everything is mended.
 const STEPS: [usize; 3] = [60, 120, 300];
@@ -416,8 +416,12 @@ impl World {
             if is_over || experiment.checked.declaration.ttl_seconds.is_none() {
                 continue;
             }
+            let span = Span {
+                before: fold.number + 1,
+                ..Span::after(experiment.key, 0, 10)
+            };
             let open = Connection::open(&self.server, 0, SetsKnown::default())
-                .and_then(|mut reader| reader.overdue(experiment.key, 0, fold.number, 10));
+                .and_then(|mut reader| reader.overdue(&span));
             let open = open.map_err(|e| e.to_string())?;
             check!(open.is_empty(), "{open:?} never expired");
         }

@@ -4,10 +4,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use banister_engine::{
-    AddArm, Cancel, Cancelled, ChangeExperiment, Command, CreateExperiment, Database, Decide,
-    Decided, ExperimentView, LiveState, Monitor, Options, OutcomeReport, Query, ReadDigest,
-    ReadExperiment, ReadState, ReadStats, Refusal, Reply, Report, Reported, RetireArm, Stats,
-    Transaction, Writer, WriterHandle,
+    Cancel, Cancelled, Command, CreateExperiment, Database, Decide, Decided, Edit, EditExperiment,
+    ExperimentState, ExperimentView, Monitor, Options, OutcomeReport, Query, ReadDigest,
+    ReadExperiment, ReadState, ReadStats, Refusal, Reply, Report, Reported, Stats, Transaction,
+    Writer, WriterHandle,
 };
 use serde_json::{Value, json};
 
@@ -112,20 +112,23 @@ impl Caller {
         self.execute(CreateExperiment(declaration))
     }
 
+    pub fn edit(&self, name: &str, edit: Edit) -> Result<ExperimentView, Refusal> {
+        let experiment = name.into();
+        self.execute(EditExperiment { experiment, edit })
+    }
+
     pub fn change(&self, name: &str, change: Value) -> Result<ExperimentView, Refusal> {
-        let (experiment, change) = (name.into(), serde_json::from_value(change));
-        let change = change.expect("a change");
-        self.execute(ChangeExperiment { experiment, change })
+        let change = serde_json::from_value(change).expect("a change");
+        self.edit(name, Edit::Change(change))
     }
 
     pub fn add_arm(&self, name: &str, arm: Value) -> Result<ExperimentView, Refusal> {
-        let (experiment, arm) = (name.into(), serde_json::from_value(arm).expect("an arm"));
-        self.execute(AddArm { experiment, arm })
+        let arm = serde_json::from_value(arm).expect("an arm");
+        self.edit(name, Edit::AddArm(arm))
     }
 
     pub fn retire_arm(&self, name: &str, arm: &str) -> Result<ExperimentView, Refusal> {
-        let (experiment, arm) = (name.into(), arm.into());
-        self.execute(RetireArm { experiment, arm })
+        self.edit(name, Edit::RetireArm(arm.into()))
     }
 
     pub fn show(&self, name: &str) -> Result<ExperimentView, Refusal> {
@@ -162,7 +165,7 @@ impl Caller {
         })
     }
 
-    pub fn live_state(&self, name: &str) -> LiveState {
+    pub fn live_state(&self, name: &str) -> ExperimentState {
         self.query(ReadState::new(name)).expect("a state")
     }
 

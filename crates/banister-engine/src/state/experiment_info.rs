@@ -1,15 +1,20 @@
-//! Facts of an experiment that answers need.
+//! Declared properties of an experiment that answers need.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{Agent, Assumption, CheckedProblem, Choice, ContextArms, Fields, Model};
+use banister::{
+    Agent, Assumption, Certificate, CheckedProblem, Choice, ContextArms, Fields, Model,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
+use crate::events::PublishedPolicy;
 
-/// Facts of an experiment that answers need; they change only when arms are added.
+/// Declared properties of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
-pub struct Facts {
+pub struct ExperimentInfo {
     /// Name of the experiment.
     pub experiment: String,
     /// The number of the event that created it.
@@ -37,7 +42,7 @@ pub struct Facts {
     pub assumptions: Vec<Assumption>,
 }
 
-impl Facts {
+impl ExperimentInfo {
     /// Name of an action: the arm's, the candidate's, its index, or `safe`.
     pub fn action_name(&self, candidates: &[Option<String>], action: u32) -> String {
         let place = action as usize;
@@ -46,6 +51,26 @@ impl Facts {
             (None, Some(None)) => action.to_string(),
             (None, None) => "safe".into(),
         }
+    }
+
+    /// A policy with names.
+    pub fn policy(&self, published: &PublishedPolicy, candidates: &[Option<String>]) -> Vec<Share> {
+        let entries = published.policy.iter();
+        entries
+            .map(|&(index, probability)| Share {
+                action: self.action_name(candidates, index as u32),
+                index: index as u32,
+                safe: index == published.safe as usize,
+                probability,
+            })
+            .collect()
+    }
+
+    /// A certificate with names.
+    pub fn certificate(&self, published: &PublishedPolicy) -> Certificate {
+        let guardrails = self.problem.guardrails.iter();
+        let names = guardrails.map(|g| (g.name.as_str(), g.signal.capped));
+        published.certificate(names, self.assumptions.clone())
     }
 
     /// Numbers of a context, given as events keep it: its numbers, or a code for each field.
@@ -66,14 +91,27 @@ impl Facts {
     }
 }
 
-pub(crate) fn facts(
+/// One entry of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Share {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// True for the safe one.
+    pub safe: bool,
+    /// Its probability.
+    pub probability: f64,
+}
+
+pub(crate) fn info(
     key: u64,
     checked: &CheckedDeclaration,
     arms: Vec<String>,
     agent: &dyn Agent,
-) -> Arc<Facts> {
+) -> Arc<ExperimentInfo> {
     let guardrails = checked.declaration.guardrails.iter();
-    Arc::new(Facts {
+    Arc::new(ExperimentInfo {
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Candidate;
 use crate::state::declaration::Kind;
-use crate::state::facts::Facts;
+use crate::state::experiment_info::ExperimentInfo;
 
 /// Status of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,16 +36,16 @@ pub struct Arm {
     pub offered: bool,
 }
 
-/// State of an experiment between two changes: policies of one frame may stand in for each other.
+/// State of an experiment between two changes: policies with the same inputs may stand in for each other.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub facts: Arc<Facts>,
+pub(crate) struct PolicyInputs {
+    pub info: Arc<ExperimentInfo>,
     pub status: ExperimentStatus,
     /// True while outcomes that are missing not at random force the safe action.
     pub is_forced: bool,
 }
 
-impl Frame {
+impl PolicyInputs {
     /// Numbers by which the outcome of an action is learned; none for arms.
     pub(crate) fn numbers(
         &self,
@@ -53,12 +53,12 @@ impl Frame {
         context: &[f64],
         candidates: &[Candidate],
     ) -> Vec<f64> {
-        match self.facts.kind {
+        match self.info.kind {
             Kind::Arms => Vec::new(),
-            Kind::Context(_) => self.facts.vector(context).into_owned(),
+            Kind::Context(_) => self.info.vector(context).into_owned(),
             Kind::Candidates(_) => match candidates.get(action as usize) {
                 Some(candidate) => candidate.features.clone(),
-                None => self.facts.safe_action.clone(),
+                None => self.info.safe_action.clone(),
             },
         }
     }

@@ -26,7 +26,7 @@ pub(super) trait Work: Send + Sync {
 
 /// The threads and their queue; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Workshop(Arc<Shared>);
+pub(super) struct LearnerPool(Arc<Shared>);
 
 struct Shared {
     queue: Mutex<Queue>,
@@ -41,22 +41,22 @@ struct Queue {
     is_closed: bool,
 }
 
-impl Workshop {
+impl LearnerPool {
     /// Starts the threads: all cores but one, which is the writer's.
     pub(super) fn start(notify: Box<dyn Fn() + Send + Sync>) -> std::io::Result<Self> {
-        let workshop = Self(Arc::new(Shared {
+        let pool = Self(Arc::new(Shared {
             queue: Mutex::default(),
             wake: Condvar::new(),
             notify,
         }));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         for _ in 0..cores.saturating_sub(1).max(1) {
-            let own = workshop.clone();
+            let own = pool.clone();
             std::thread::Builder::new()
                 .name("banister-learner".into())
                 .spawn(move || own.work())?;
         }
-        Ok(workshop)
+        Ok(pool)
     }
 
     fn work(&self) {

@@ -1,0 +1,115 @@
+//! Edits a running experiment: its declaration, its arms, its alarms.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Command, Reply, Transaction};
+use crate::events::{Event, to_json};
+use crate::queries::ExperimentView;
+use crate::refusal::Refusal;
+use crate::state::{Change, Experiment, NamedArm, check_length};
+
+/// Edits an experiment.
+#[derive(Debug)]
+pub struct EditExperiment {
+    pub experiment: Arc<str>,
+    pub edit: Edit,
+}
+
+/// An edit of an experiment.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Edit {
+    /// Changes its description, status, shadow mode, time to live, budgets or reaction to alarms.
+    Change(Change),
+    /// Adds an arm, or offers a retired one again.
+    AddArm(NamedArm),
+    /// Retires an arm by name: it is offered no more, and keeps its number.
+    RetireArm(String),
+    /// Acknowledges the alarms, with a note.
+    AcknowledgeAlarms(String),
+}
+
+impl Command for EditExperiment {
+    type Answer = ExperimentView;
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<ExperimentView>, Refusal> {
+        let experiment = transaction.state.experiment(&self.experiment)?;
+        let key = experiment.key;
+        if let Edit::Change(change) = &self.edit
+            && experiment.is_as(change)
+        {
+            // Sent twice, or again by somebody who did not get the answer: there is nothing to write.
+            return Ok(Reply::experiment(key));
+        }
+        let experiment = transaction.active(&self.experiment)?;
+        if let Some(event) = self.edit.event(experiment)? {
+            transaction.write(key, event);
+        }
+        Ok(Reply::experiment(key))
+    }
+}
+
+impl Edit {
+    /// Kind of the change that it makes, as lists of changes show it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Change(_) => "changed",
+            Self::AddArm(_) => "arm_added",
+            Self::RetireArm(_) => "arm_retired",
+            Self::AcknowledgeAlarms(_) => "alarms_acknowledged",
+        }
+    }
+
+    /// Checks the edit; returns its event, unless there is nothing to write.
+    fn event(self, experiment: &Experiment) -> Result<Option<Event>, Refusal> {
+        Ok(Some(match self {
+            Self::Change(change) => {
+                check_change(experiment, &change)?;
+                Event::Changed(to_json(&change)?)
+            }
+            Self::AddArm(arm) => Event::NewArm(to_json(&experiment.check_new_arm(arm)?)?),
+            Self::RetireArm(arm) => {
+                let place = (experiment.arms.iter().position(|own| own.name == arm))
+                    .ok_or_else(|| Refusal::unknown("arm", &arm))?;
+                if place == experiment.checked.safe {
+                    return Err(Refusal::conflict("the safe arm cannot be retired"));
+                }
+                if !experiment.arms[place].offered {
+                    let reason = format!("the arm `{arm}` is retired already");
+                    return Err(Refusal::conflict(reason));
+                }
+                experiment.check_retired(place)?;
+                Event::ArmRetired { arm: place as u32 }
+            }
+            Self::AcknowledgeAlarms(note) => {
+                check_length("note", &note, 10_000)?;
+                if experiment.open_alarms().next().is_none() && !experiment.has_unrecorded() {
+                    return Ok(None);
+                }
+                Event::AlarmsAcknowledged(note)
+            }
+        }))
+    }
+}
+
+fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal> {
+    if let Some(description) = &change.description {
+        check_length("description", description, 10_000)?;
+    }
+    let declaration = &experiment.checked.declaration;
+    let ttl = change.ttl_seconds.unwrap_or(declaration.ttl_seconds);
+    let default = match &change.default_outcome {
+        Some(changed) => changed.as_ref(),
+        None => declaration.default_outcome.as_ref(),
+    };
+    experiment.checked.check_ttl(ttl, default)?;
+    if let Some(budgets) = &change.budgets {
+        experiment.checked.check_budgets(budgets)?;
+    }
+    if let Some(on_breach) = change.on_breach {
+        experiment.check_on_breach(on_breach)?;
+    }
+    Ok(())
+}
