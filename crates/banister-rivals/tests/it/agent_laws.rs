@@ -12,6 +12,7 @@
 //! | a cost outside its range | is refused, or raises an alarm that forces the safe action |
 //! | order | late outcomes in any order teach what they teach at once |
 //! | a damaged snapshot | is an error, never a panic |
+//! | a set offered anew | is worth what the same set is that stays |
 
 use banister::{
     Agent, AlarmAnswer, AlarmKind, ArmRanges, Choice, Decision, Error, Fallback, Guarantee,
@@ -295,8 +296,10 @@ fn cases() -> Vec<Case> {
         declared["kind"] = json!("oplb");
         declared
     };
+    let exact = json!({ "solver": "exact" });
+    cases.push(case(oplb(exact.clone()), Setting::Arms, |_| {}));
     let logistic = json!({ "link": "logistic" });
-    for keys in [json!({}), json!({ "solver": "exact" }), logistic.clone()] {
+    for keys in [json!({}), exact, logistic.clone()] {
         cases.push(case(oplb(keys.clone()), Setting::Offered, unknown));
         cases.push(case(oplb(keys), Setting::Context, |_| {}));
     }
@@ -619,6 +622,46 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
         }
         assert_eq!(at_once.view().outcomes, late.view().outcomes);
     }
+}
+
+/// Arms by their numbers, and by their features in every round. Policies may tie, and the agent for arms that stay may
+/// keep one within its gap; but they are worth the same.
+#[test]
+fn a_set_offered_anew_is_played_like_one_that_stays() {
+    let mut compared = 0;
+    for case in cases() {
+        let samples = case.build().view().samples;
+        if case.setting != Setting::Arms || case.problem.features.is_empty() || samples {
+            continue;
+        }
+        let rows = case.problem.features.concat();
+        let (mut still, mut anew, mut random) = (case.build(), case.build(), Random::new(9));
+        for round in 0..150 {
+            let offered = anew
+                .decide(&Round::offering(&rows))
+                .expect("its own")
+                .clone();
+            let decision = still.decide(&Round::default()).expect("arms").clone();
+            let gap = decision.solver.gap + offered.solver.gap;
+            let (a, b) = (decision.optimistic_reward, offered.optimistic_reward);
+            let near = gap + 1e-6 * (1.0 + a.abs());
+            assert!(
+                (a - b).abs() <= near,
+                "{round} {case:?}: {decision:?} {offered:?}"
+            );
+            assert_eq!(decision.fallback, offered.fallback, "{case:?}");
+            let report = case.pull(&decision, &Given::default(), &mut random);
+            let x = match &report.given.numbers[..] {
+                [] => &case.problem.features[report.action],
+                part => part,
+            };
+            let own = Outcome::of_features(x, report.reward, &report.costs);
+            still.observe(&case.outcome(&report)).expect("in range");
+            anew.observe(&own).expect("in range");
+        }
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
 }
 
 #[test]
