@@ -278,6 +278,8 @@ fn cases() -> Vec<Case> {
     for keys in [
         json!({ "intervals": "kl", "optimism": "least" }),
         json!({ "floor": 0.1 }),
+        json!({ "intervals": "kl", "intersect": false, "lazy": 0.0 }),
+        json!({ "intervals": "subgaussian", "intersect": false, "lazy": 0.0 }),
     ] {
         cases.push(case(own(keys.clone()), Setting::Arms, unknown));
         cases.push(case(own(keys), Setting::Arms, relative));
@@ -517,6 +519,10 @@ fn policies_are_distributions_and_promises_are_kept() {
             assert!(decision.policy.iter().all(|e| e.1 > 0.0 && e.0 < 5));
             assert!(decision.policy.windows(2).all(|w| w[0].0 < w[1].0));
             assert!(decision.optimistic_reward.is_finite() && decision.solver.gap >= 0.0);
+            if !agent.view().samples {
+                let again = agent.decide(&case.round(&given)).expect("a round");
+                assert_eq!(again, &decision, "{case:?}");
+            }
             for own in [&safe, &decision] {
                 let promised = own.fallback.is_some()
                     || matches!(
@@ -565,6 +571,9 @@ fn a_cost_outside_its_range_is_refused_or_forces_the_safe_action() {
             "{case:?}"
         );
         assert!(decision.alarm.is_some());
+        let mut restored = case.restored(&mut *agent);
+        let again = restored.decide(&case.round(&given)).expect("a round");
+        assert_eq!(again, &decision, "{case:?}");
         agent
             .answer_alarms(AlarmAnswer::Acknowledge)
             .expect("watched");
@@ -585,6 +594,8 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
         if !["opb", "oplb", "segmented"].contains(&case.config.kind()) || linked {
             continue; // Rules of other papers, and steps towards log-odds, may depend on the order.
         }
+        let intersects =
+            !matches!(&case.config, AgentConfig::Opb(own) if own.intersect == Some(false));
         let (mut at_once, reports) = case.run(90);
         let (mut late, mut random) = (case.build(), Random::new(7));
         let mut waiting = Vec::new();
@@ -617,10 +628,22 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
                 let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
                 let mean = (a.mean.unwrap_or(0.0), b.mean.unwrap_or(0.0));
                 assert!(near(mean.0, mean.1), "{case:?}: {a:?} {b:?}");
+                // Intersections keep what was true of the outcomes before.
+                let ends = near(a.lower, b.lower) && near(a.upper, b.upper);
+                assert!(ends || intersects, "{case:?}: {a:?} {b:?}");
             }
             assert_eq!(one.pulls, other.pulls, "{case:?}");
         }
         assert_eq!(at_once.view().outcomes, late.view().outcomes);
+        let pulls = |agent: &mut dyn Agent| -> Vec<_> {
+            let views = agent.segments(0..usize::MAX).into_iter();
+            let own = views.map(|view| {
+                let arms = view.arms.iter().map(|arm| (arm.pulls, arm.reward.mean));
+                (view.name, arms.collect::<Vec<_>>())
+            });
+            own.collect()
+        };
+        assert_eq!(pulls(&mut *at_once), pulls(&mut *late), "{case:?}");
     }
 }
 
