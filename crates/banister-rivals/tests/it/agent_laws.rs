@@ -12,6 +12,7 @@
 //! | a cost outside its range | is refused, or raises an alarm that forces the safe action |
 //! | order | late outcomes in any order teach what they teach at once |
 //! | a damaged snapshot | is an error, never a panic |
+//! | a set offered anew | is worth what the same set is that stays |
 
 use banister::{
     Agent, AlarmAnswer, AlarmKind, ArmRanges, Choice, Decision, Error, Fallback, Guarantee,
@@ -277,6 +278,8 @@ fn cases() -> Vec<Case> {
     for keys in [
         json!({ "intervals": "kl", "optimism": "least" }),
         json!({ "floor": 0.1 }),
+        json!({ "intervals": "kl", "intersect": false, "lazy": 0.0 }),
+        json!({ "intervals": "subgaussian", "intersect": false, "lazy": 0.0 }),
     ] {
         cases.push(case(own(keys.clone()), Setting::Arms, unknown));
         cases.push(case(own(keys), Setting::Arms, relative));
@@ -295,8 +298,10 @@ fn cases() -> Vec<Case> {
         declared["kind"] = json!("oplb");
         declared
     };
+    let exact = json!({ "solver": "exact" });
+    cases.push(case(oplb(exact.clone()), Setting::Arms, |_| {}));
     let logistic = json!({ "link": "logistic" });
-    for keys in [json!({}), json!({ "solver": "exact" }), logistic.clone()] {
+    for keys in [json!({}), exact, logistic.clone()] {
         cases.push(case(oplb(keys.clone()), Setting::Offered, unknown));
         cases.push(case(oplb(keys), Setting::Context, |_| {}));
     }
@@ -514,6 +519,10 @@ fn policies_are_distributions_and_promises_are_kept() {
             assert!(decision.policy.iter().all(|e| e.1 > 0.0 && e.0 < 5));
             assert!(decision.policy.windows(2).all(|w| w[0].0 < w[1].0));
             assert!(decision.optimistic_reward.is_finite() && decision.solver.gap >= 0.0);
+            if !agent.view().samples {
+                let again = agent.decide(&case.round(&given)).expect("a round");
+                assert_eq!(again, &decision, "{case:?}");
+            }
             for own in [&safe, &decision] {
                 let promised = own.fallback.is_some()
                     || matches!(
@@ -562,6 +571,9 @@ fn a_cost_outside_its_range_is_refused_or_forces_the_safe_action() {
             "{case:?}"
         );
         assert!(decision.alarm.is_some());
+        let mut restored = case.restored(&mut *agent);
+        let again = restored.decide(&case.round(&given)).expect("a round");
+        assert_eq!(again, &decision, "{case:?}");
         agent
             .answer_alarms(AlarmAnswer::Acknowledge)
             .expect("watched");
@@ -582,6 +594,8 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
         if !["opb", "oplb", "segmented"].contains(&case.config.kind()) || linked {
             continue; // Rules of other papers, and steps towards log-odds, may depend on the order.
         }
+        let intersects =
+            !matches!(&case.config, AgentConfig::Opb(own) if own.intersect == Some(false));
         let (mut at_once, reports) = case.run(90);
         let (mut late, mut random) = (case.build(), Random::new(7));
         let mut waiting = Vec::new();
@@ -614,11 +628,63 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
                 let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
                 let mean = (a.mean.unwrap_or(0.0), b.mean.unwrap_or(0.0));
                 assert!(near(mean.0, mean.1), "{case:?}: {a:?} {b:?}");
+                // Intersections keep what was true of the outcomes before.
+                let ends = near(a.lower, b.lower) && near(a.upper, b.upper);
+                assert!(ends || intersects, "{case:?}: {a:?} {b:?}");
             }
             assert_eq!(one.pulls, other.pulls, "{case:?}");
         }
         assert_eq!(at_once.view().outcomes, late.view().outcomes);
+        let pulls = |agent: &mut dyn Agent| -> Vec<_> {
+            let views = agent.segments(0..usize::MAX).into_iter();
+            let own = views.map(|view| {
+                let arms = view.arms.iter().map(|arm| (arm.pulls, arm.reward.mean));
+                (view.name, arms.collect::<Vec<_>>())
+            });
+            own.collect()
+        };
+        assert_eq!(pulls(&mut *at_once), pulls(&mut *late), "{case:?}");
     }
+}
+
+/// Arms by their numbers, and by their features in every round. Policies may tie, and the agent for arms that stay may
+/// keep one within its gap; but they are worth the same.
+#[test]
+fn a_set_offered_anew_is_played_like_one_that_stays() {
+    let mut compared = 0;
+    for case in cases() {
+        let samples = case.build().view().samples;
+        if case.setting != Setting::Arms || case.problem.features.is_empty() || samples {
+            continue;
+        }
+        let rows = case.problem.features.concat();
+        let (mut still, mut anew, mut random) = (case.build(), case.build(), Random::new(9));
+        for round in 0..150 {
+            let offered = anew
+                .decide(&Round::offering(&rows))
+                .expect("its own")
+                .clone();
+            let decision = still.decide(&Round::default()).expect("arms").clone();
+            let gap = decision.solver.gap + offered.solver.gap;
+            let (a, b) = (decision.optimistic_reward, offered.optimistic_reward);
+            let near = gap + 1e-6 * (1.0 + a.abs());
+            assert!(
+                (a - b).abs() <= near,
+                "{round} {case:?}: {decision:?} {offered:?}"
+            );
+            assert_eq!(decision.fallback, offered.fallback, "{case:?}");
+            let report = case.pull(&decision, &Given::default(), &mut random);
+            let x = match &report.given.numbers[..] {
+                [] => &case.problem.features[report.action],
+                part => part,
+            };
+            let own = Outcome::of_features(x, report.reward, &report.costs);
+            still.observe(&case.outcome(&report)).expect("in range");
+            anew.observe(&own).expect("in range");
+        }
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::arms_reference;
 
 use arms_reference::*;
+use banister::interval::Mixture;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
@@ -231,30 +232,55 @@ impl Reference for MaOps {
     }
 }
 
+fn compare_ma_ops(case: &Case, rounds: usize) -> MaOps {
+    let config = agent(json!({ "kind": "ma_ops", "horizon": ROUNDS }));
+    let mut reference = MaOps {
+        horizon: ROUNDS,
+        descent: None,
+        explored: 0,
+        found: 0,
+    };
+    compare_for(rounds, &config, case, &mut reference);
+    reference
+}
+
 #[test]
 fn ma_ops() {
-    let (mut explored, mut found) = (0, 0);
-    for case in [coins(), narrow(), ranged(), gaussian(), two(), opposed()] {
-        let horizon = ROUNDS;
-        let config = agent(json!({ "kind": "ma_ops", "horizon": horizon }));
-        let mut reference = MaOps {
-            horizon,
-            descent: None,
-            explored: 0,
-            found: 0,
-        };
+    for case in [coins(), ranged(), gaussian(), two()] {
         let rounds = if case.problem.guardrails.len() == 1 {
-            horizon
+            ROUNDS
         } else {
             SHORT
         };
-        compare_for(rounds, &config, &case, &mut reference);
-        explored += reference.explored;
-        found += reference.found;
+        let went = compare_ma_ops(&case, rounds);
+        // The safe arm has more than half of the margin that there is.
+        assert!(went.explored > 0 && went.found == 0, "{}", case.name);
     }
-    assert!(explored > 50, "{explored}");
-    assert_eq!(
-        found, 2,
-        "an arm in `narrow`, a mixture of two in `opposed`"
-    );
+}
+
+/// Where the safe arm's margin is narrow the search ends with another policy, and not before the outcomes can have
+/// proven half of the largest margin: at the earliest if all of them were zero, at the whole of δ.
+#[test]
+fn ma_ops_searches_for_a_margin() {
+    let mut zeros = Mixture::default();
+    let half = 0.6 - 0.5 * (0.6 - 0.05);
+    let mut earliest = 0;
+    while zeros.upper((1.0 / DELTA).ln(), 1.0) > half {
+        zeros.push(0.0);
+        earliest += 1;
+    }
+    assert!(earliest > 5, "{earliest}");
+    for seed in 0..20 {
+        // An arm in `narrow`; in `opposed` a mixture of two, which each have to be tried.
+        for (case, earliest) in [(narrow_with(seed), earliest), (opposed_with(seed), 2)] {
+            let went = compare_ma_ops(&case, SHORT);
+            assert_eq!(went.found, 1, "{} {seed}", case.name);
+            assert!(
+                went.explored >= earliest,
+                "{} {seed}: {}",
+                case.name,
+                went.explored
+            );
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Linear environments: means in range and as declared, refused input.
 
+use crate::bench::{refused, rows};
 use crate::common;
 
 use banister::Error;
@@ -189,125 +190,54 @@ fn the_authors_instance_is_as_in_their_code() {
 
 #[test]
 fn bad_linear_experiments_are_refused_by_field() {
-    let cases: [(&str, &str, &str, &str); 31] = [
-        ("k = 3", "", "", "environment.d"),
-        ("d = 3", "", "", "environment.k"),
-        ("d = 1, k = 3", "", "", "environment.d"),
-        ("d = 3, k = 0", "", "", "environment.k"),
-        ("d = 100000, k = 100000", "", "", "environment.k"),
-        ("d = 3, k = 3, safe = 0", "", "", "environment.safe"),
-        ("d = 3, k = 3, arms = ['a']", "", "", "environment.arms"),
-        ("d = 3, k = 3, theta = [0.5]", "", "", "environment.theta"),
-        (
-            "d = 2, k = 3, theta = [0.5, nan]",
-            "",
-            "",
-            "environment.theta[1]",
-        ),
-        (
-            "d = 2, k = 3, theta = [0.7, 0.8]",
-            "",
-            "",
-            "environment.theta",
-        ),
-        ("d = 2, k = 3, mu = []", "", "", "environment.mu"),
-        ("d = 2, k = 3, mu = [[1.0]]", "", "", "environment.mu[0]"),
-        (
-            "d = 2, k = 3, mu = [[0.7, 0.9]]",
-            "",
-            "",
-            "environment.mu[0]",
-        ),
-        (
-            "d = 3, k = 3, safe_costs = [0.1, 0.2]",
-            "",
-            "",
-            "environment.safe_costs",
-        ),
-        (
-            "d = 3, k = 3, safe_costs = [1.5]",
-            "",
-            "",
-            "environment.safe_costs[0]",
-        ),
-        (
-            "d = 3, k = 3, safe_costs = [0.6]",
-            "",
-            "",
-            "environment.safe_costs[0]",
-        ),
-        (
-            "d = 3, k = 3, safe_costs = [0.2]",
-            "safe_cost = 0.3,",
-            "",
-            "guardrail[0].safe_cost",
-        ),
-        (
-            "d = 3, k = 3, mu = [[0.8, 0.1, 0.0]], safe_costs = [0.2]",
-            "",
-            "",
-            "environment.safe_costs",
-        ),
-        ("d = 3, k = 3, noise = 0.1", "", "", "reward.sub_gaussian"),
-        ("d = 3, k = 3, noise = -1.0", "", "", "environment.noise"),
-        (
-            "d = 3, k = 3",
-            "sub_gaussian = 0.3,",
-            "",
-            "guardrail[0].sub_gaussian",
-        ),
-        ("d = 3, k = 3, actions = 'sphere'", "", "", "reward.range"),
-        ("actions = []", "", "", "environment.actions"),
-        (
-            "actions = [[0.1, 0.2], [0.1]], theta = [1.0, 0.0], mu = [[0.0, 1.0]]",
-            "",
-            "",
-            "environment.actions[1]",
-        ),
-        (
-            "actions = [[0.1, 0.2]], mu = [[0.0, 1.0]]",
-            "",
-            "",
-            "environment.theta",
-        ),
-        (
-            "actions = [[0.1, 0.2]], theta = [0.0, 1.0]",
-            "",
-            "",
-            "environment.mu",
-        ),
-        (
-            "actions = [[0.1, 0.2], [0.9, 0.9]], theta = [1.0, 1.0], mu = [[0.0, 1.0]]",
-            "",
-            "",
-            "environment.theta",
-        ),
-        ("d = 3, k = 3", "", "norm = 0.5", "agent[0].norm"),
-        (
-            "d = 3, k = 3",
-            "",
-            "parameter_norm = 0.5",
-            "agent[0].parameter_norm",
-        ),
-        ("d = 3, k = 3", "", "kind = 'opb'", "agent[0].kind"),
-        ("d = 3, k = 3", "", "radius = 'paper'", "agent[0].norm"),
-    ];
-    for (environment, guardrail, agent, field) in cases {
-        let agent = if agent.starts_with("kind") {
-            agent.to_string()
+    let table = "
+        k = 3                                        |                     |                      | `environment.d`
+        d = 3                                        |                     |                      | `environment.k`
+        d = 1, k = 3                                 |                     |                      | `environment.d`
+        d = 3, k = 0                                 |                     |                      | `environment.k`
+        d = 100000, k = 100000                       |                     |                      | `environment.k`
+        d = 3, k = 3, safe = 0                       |                     |                      | `environment.safe`
+        d = 3, k = 3, arms = ['a']                   |                     |                      | `environment.arms`
+        d = 3, k = 3, theta = [0.5]                  |                     |                      | `environment.theta`
+        d = 2, k = 3, theta = [0.5, nan]             |                     |                      | `environment.theta[1]`
+        d = 2, k = 3, theta = [0.7, 0.8]             |                     |                      | `environment.theta`
+        d = 2, k = 3, mu = []                        |                     |                      | `environment.mu`
+        d = 2, k = 3, mu = [[1.0]]                   |                     |                      | `environment.mu[0]`
+        d = 2, k = 3, mu = [[0.7, 0.9]]              |                     |                      | `environment.mu[0]`
+        d = 3, k = 3, safe_costs = [0.1, 0.2]        |                     |                      | `environment.safe_costs`
+        d = 3, k = 3, safe_costs = [1.5]             |                     |                      | `environment.safe_costs[0]`
+        d = 3, k = 3, safe_costs = [0.6]             |                     |                      | `environment.safe_costs[0]`
+        d = 3, k = 3, safe_costs = [0.2]             | safe_cost = 0.3,    |                      | `guardrail[0].safe_cost`
+        d = 3, k = 3, mu = [[0.8, 0.1, 0.0]], safe_costs = [0.2] |                     |                      | `environment.safe_costs`
+        d = 3, k = 3, noise = 0.1                    |                     |                      | `reward.sub_gaussian`
+        d = 3, k = 3, noise = -1.0                   |                     |                      | `environment.noise`
+        d = 3, k = 3                                 | sub_gaussian = 0.3, |                      | `guardrail[0].sub_gaussian`
+        d = 3, k = 3, actions = 'sphere'             |                     |                      | `reward.range`
+        actions = []                                 |                     |                      | `environment.actions`
+        actions = [[0.1, 0.2], [0.1]], theta = [1.0, 0.0], mu = [[0.0, 1.0]] |                     |                      | `environment.actions[1]`
+        actions = [[0.1, 0.2]], mu = [[0.0, 1.0]]    |                     |                      | `environment.theta`
+        actions = [[0.1, 0.2]], theta = [0.0, 1.0]   |                     |                      | `environment.mu`
+        actions = [[0.1, 0.2], [0.9, 0.9]], theta = [1.0, 1.0], mu = [[0.0, 1.0]] |                     |                      | `environment.theta`
+        d = 3, k = 3                                 |                     | norm = 0.5           | `agent[0].norm`
+        d = 3, k = 3                                 |                     | parameter_norm = 0.5 | `agent[0].parameter_norm`
+        d = 3, k = 3                                 |                     | kind = 'opb'         | `agent[0].kind`
+        d = 3, k = 3                                 |                     | radius = 'paper'     | `agent[0].norm`
+    ";
+    for (cells, field) in rows(table) {
+        let agent = if cells[2].starts_with("kind") {
+            cells[2].to_string()
         } else {
-            format!("kind = 'oplb', {agent}")
+            format!("kind = 'oplb', {}", cells[2])
         };
         let text = format!(
-            "environment = {{ kind = 'linear', {environment} }}\n\
-             guardrail = [{{ name = 'cost', {guardrail} at_most = 0.5 }}]\n\
+            "environment = {{ kind = 'linear', {} }}\n\
+             guardrail = [{{ name = 'cost', {} at_most = 0.5 }}]\n\
              agent = [{{ {} }}]",
+            cells[0],
+            cells[1],
             agent.trim_end_matches(", ")
         );
-        match parse(&text).check("bad") {
-            Err(Error::Invalid { field: found, .. }) => assert_eq!(found, field, "{text}"),
-            other => panic!("{text}: {other:?}"),
-        }
+        refused(parse(&text).check("bad"), &field, &text);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Logistic worlds, and arms with parameters of their own: what the models promise holds there, and what they cannot
 //! say is refused.
 
+use crate::bench::{refused, rows};
 use banister_sim::results::AgentResult;
 use banister_sim::{ExperimentConfig, Options, Progress, run};
 
@@ -108,41 +109,23 @@ fn narrow_sets_violate() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let world = |environment: &str, guardrail: &str, agent: &str| {
-        refusal(&format!(
-            r#"
-            run = {{ horizon = 100 }}
-            environment = {{ kind = "linear", k = 3, d = 3, {environment} }}
-            guardrail = [{{ name = "cost", at_most = 0.4{guardrail} }}]
-            agent = [{{ kind = "oplb"{agent} }}]
-            "#
-        ))
-    };
-    let per_arm = r#"actions = "per_arm""#;
-    let model = r#", model = "per_arm""#;
-    let shared = world(per_arm, "", "");
-    assert!(
-        shared.contains("agent[0].kind") && shared.contains("per_arm"),
-        "{shared}"
-    );
-    let features = world(r#"actions = "contextual""#, "", model);
-    assert!(features.contains("agent[0].model"), "{features}");
-    let known = world(per_arm, ", safe_cost = 0.1", model);
-    assert!(known.contains("guardrail[0].safe_cost"), "{known}");
-    let short = world(per_arm, "", r#", model = "per_arm", parameter_norm = 0.1"#);
-    assert!(short.contains("parameter_norm"), "{short}");
-    let bent = world(r#"actions = "ball", link = "logistic""#, "", "");
-    assert!(bent.contains("environment.link"), "{bent}");
-    let noisy = world(
-        r#"link = "logistic", noise = 0.1"#,
-        ", sub_gaussian = 1.0",
-        "",
-    );
-    assert!(noisy.contains("environment.noise"), "{noisy}");
-    let short = world(
-        r#"link = "logistic""#,
-        "",
-        r#", link = "logistic", parameter_norm = 1.0"#,
-    );
-    assert!(short.contains("parameter_norm"), "{short}");
+    let table = "
+        actions = 'per_arm'                |                      |                                        | agent[0].kind & per_arm
+        actions = 'contextual'             |                      | , model = 'per_arm'                    | agent[0].model
+        actions = 'per_arm'                | , safe_cost = 0.1    | , model = 'per_arm'                    | guardrail[0].safe_cost
+        actions = 'per_arm'                |                      | , model = 'per_arm', parameter_norm = 0.1 | parameter_norm
+        actions = 'ball', link = 'logistic' |                     |                                        | environment.link
+        link = 'logistic', noise = 0.1     | , sub_gaussian = 1.0 |                                        | environment.noise
+        link = 'logistic'                  |                      | , link = 'logistic', parameter_norm = 1.0 | parameter_norm
+    ";
+    for (cells, words) in rows(table) {
+        let error = refusal(&format!(
+            "run = {{ horizon = 100 }}
+             environment = {{ kind = 'linear', k = 3, d = 3, {} }}
+             guardrail = [{{ name = 'cost', at_most = 0.4{} }}]
+             agent = [{{ kind = 'oplb'{} }}]",
+            cells[0], cells[1], cells[2]
+        ));
+        refused(Err::<(), _>(error), &words, cells[0]);
+    }
 }

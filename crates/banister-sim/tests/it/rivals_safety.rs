@@ -10,7 +10,7 @@ use banister_sim::{
     BernoulliConfig, EnvironmentConfig, ExperimentConfig, L1Config, L2Config, LowerBoundConfig,
     Options, Progress, RunConfig, run,
 };
-use common::{PAPER_COSTS, PAPER_REWARDS, guardrail};
+use common::{PAPER_COSTS, PAPER_REWARDS, guardrail, most_failures};
 
 const HORIZON: u64 = 20_000;
 const RUNS: u64 = 4;
@@ -72,18 +72,6 @@ fn instances() -> [(&'static str, EnvironmentConfig); 4] {
             EnvironmentConfig::LowerBound(LowerBoundConfig::default()),
         ),
     ]
-}
-
-/// The least number that Binomial(n, δ) exceeds with probability below 10⁻⁴.
-fn most_failures(n: usize, delta: f64) -> usize {
-    let mut probability = (1.0 - delta).powi(n as i32);
-    let (mut at_most, mut k) = (probability, 0);
-    while 1.0 - at_most >= 1e-4 {
-        probability *= delta / (1.0 - delta) * (n - k) as f64 / (k + 1) as f64;
-        at_most += probability;
-        k += 1;
-    }
-    k
 }
 
 #[test]

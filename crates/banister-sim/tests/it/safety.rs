@@ -4,9 +4,9 @@ use crate::bench;
 use crate::common;
 
 use banister::{Guardrail, Intervals, Opb, OpbConfig, Optimism, UnknownSafeCost};
-use banister_sim::TOLERANCE;
+use banister_sim::{BernoulliConfig, EnvironmentConfig, ExperimentConfig, TOLERANCE};
 use bench::{Random, brute_force_lp, problem};
-use common::{paper_experiment, simulate};
+use common::{most_failures, paper_experiment, simulate};
 
 const ROUNDS: usize = 1200;
 const DELTA: f64 = 0.05;
@@ -154,7 +154,7 @@ fn no_policy_breaks_a_guardrail_while_the_intervals_hold() {
         // Wider than needed, hence valid.
         Intervals::Paper,
     ];
-    let (mut runs, mut held, mut adventurous) = (0_u32, 0_u32, 0);
+    let (mut runs, mut held, mut adventurous) = (0, 0, 0);
     for _ in 0..60 {
         let instance = Instance::random(&mut random);
         let relative = instance.guardrails.iter().any(|g| g.relative);
@@ -178,36 +178,39 @@ fn no_policy_breaks_a_guardrail_while_the_intervals_hold() {
             };
             let (event, rounds) = run(&instance, &config, &mut random);
             runs += 1;
-            held += u32::from(event);
+            held += usize::from(event);
             adventurous += rounds;
         }
     }
-    let missed = f64::from(runs - held) / f64::from(runs);
-    let margin = 3.0 * (DELTA * (1.0 - DELTA) / f64::from(runs)).sqrt();
+    let missed = runs - held;
     assert!(
-        missed <= DELTA + margin,
-        "the intervals failed in {missed} of runs"
+        missed <= most_failures(runs, DELTA),
+        "the intervals failed in {missed} of {runs} runs"
     );
-    let share = adventurous as f64 / (f64::from(runs) * ROUNDS as f64);
+    let share = adventurous as f64 / (runs * ROUNDS) as f64;
     assert!(
         share > 0.2,
         "agents left the safe arm in {share} of rounds only"
     );
 }
 
-/// The paper's instance with the log term forced to 0.1, which voids the guarantee.
-fn reckless(threshold: f64, config: OpbConfig) -> (f64, f64) {
-    let (horizon, runs) = (20_000, 10);
-    let agent = simulate(paper_experiment(
-        threshold,
-        horizon,
-        runs,
-        OpbConfig {
-            log_term: Some(0.1),
-            ..config
-        },
-    ));
-    let violations: u64 = agent.runs.iter().filter_map(|r| r.violations).sum();
+/// Horizon and runs of the controls.
+const CONTROL: (u64, u64) = (5000, 40);
+
+/// Violations by run and the worst exceedance where the log term is forced to 0.1, which voids the guarantee: eleven
+/// arms that cost 0.4 on average, so that whoever takes the luckiest one for its outcomes plays too much of it.
+fn reckless(threshold: f64, config: &OpbConfig) -> (Vec<u64>, f64) {
+    let (horizon, runs) = CONTROL;
+    let config = OpbConfig {
+        log_term: Some(0.1),
+        ..config.clone()
+    };
+    let (mut rewards, mut costs) = ([0.7; 12], [0.4; 12]);
+    (rewards[0], costs[0]) = (0.1, 0.0);
+    let agent = simulate(ExperimentConfig {
+        environment: EnvironmentConfig::Bernoulli(BernoulliConfig::new(&rewards, &[&costs])),
+        ..paper_experiment(threshold, horizon, runs, config)
+    });
     let worst = agent
         .runs
         .iter()
@@ -222,12 +225,11 @@ fn reckless(threshold: f64, config: OpbConfig) -> (f64, f64) {
         .copied()
         .fold(0.0, f64::max);
     assert!((dearest - threshold).max(0.0) - worst < 1e-9);
-    (violations as f64 / (horizon * runs) as f64, worst)
+    let violations = agent.runs.iter().map(|r| r.violations.expect("arms"));
+    (violations.collect(), worst)
 }
 
-/// Agents, with the share of violating rounds that shows they are reckless. The paper's radii are
-/// twice as wide as they need be, and stay nearly safe even so.
-fn reckless_configs() -> [(OpbConfig, f64); 4] {
+fn reckless_configs() -> [OpbConfig; 4] {
     let kl = OpbConfig {
         intervals: Some(Intervals::Kl),
         ..OpbConfig::default()
@@ -237,28 +239,30 @@ fn reckless_configs() -> [(OpbConfig, f64); 4] {
         optimism: Optimism::Least,
         ..OpbConfig::default()
     };
-    [
-        (OpbConfig::paper(20_000), 0.001),
-        (OpbConfig::default(), 0.005),
-        (kl, 0.005),
-        (least, 0.01),
-    ]
+    [OpbConfig::paper(CONTROL.0), OpbConfig::default(), kl, least]
 }
 
+/// Without the guarantee runs are broken as surely as they are kept with it: all but a share of δ.
 #[test]
 fn with_the_guarantee_voided_violations_are_counted() {
-    for (config, least) in reckless_configs() {
-        let (share, worst) = reckless(0.2, config.clone());
-        assert!(share > least, "{config:?}: {share} of rounds");
+    for config in reckless_configs() {
+        let (violations, worst) = reckless(0.2, &config);
+        let kept = violations.iter().filter(|n| **n == 0).count();
+        let chance = most_failures(violations.len(), config.delta);
+        assert!(kept <= chance, "{config:?}: {violations:?}");
+        let rounds = (CONTROL.0 * CONTROL.1) as f64;
+        let share = violations.iter().sum::<u64>() as f64 / rounds;
+        assert!(share > 0.1, "{config:?}: {share} of rounds");
         assert!(worst > 1e-3);
     }
 }
 
 #[test]
 fn where_nothing_can_violate_nothing_is_counted() {
-    for threshold in [1.0, 0.5] {
-        for (config, _) in reckless_configs() {
-            assert_eq!(reckless(threshold, config), (0.0, 0.0));
+    for threshold in [1.0, 0.4] {
+        for config in reckless_configs() {
+            let (violations, worst) = reckless(threshold, &config);
+            assert_eq!((violations.iter().sum::<u64>(), worst), (0, 0.0));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tables of requests: means, orders and windows against the table itself, and errors that name the cell.
 
+use crate::bench::{refused, rows};
 use std::path::Path;
 
 use banister_sim::results::{InstanceResult, Measured};
@@ -190,82 +191,41 @@ fn columns_with_the_sign_changed() {
 
 #[test]
 fn errors_name_the_cell_or_the_key() {
-    let refused = |change: &dyn Fn(&mut Value), parts: &[&str]| {
+    // A key of the environment, or of all; its new value, or none; and words of the message.
+    let table = r#"
+        data/cb/16    | 1.5            | row 17 & column `cb` & 1.5 & [0, 1] & environment.costs[0][1]
+        data/cb/16    | "dear"         | row 17 & column `cb` & dear & finite
+        data/cb/16    | "inf"          | row 17 & column `cb` & finite
+        data/cb       | [0.5]          | environment.data.cb & 1 row & 250
+        rewards/1     | "rx"           | environment.rewards[1] & rx & no such column
+        costs         | []             | environment.costs & 0 lists & expected 1
+        costs/0       | ["ca"]         | environment.costs[0] & 1 column & expected 3
+        arms          | ["a", "b"]     | environment.arms & expected 3
+        ../run/horizon | 251           | run.horizon & 251 & 250
+        log           | 1.0            | environment.log & less than 1
+        segment       | "kind"         | environment.segment & no such column
+        features      | []             | environment.features & empty
+        path          | "x.csv"        | environment.path & not both
+        safe          | "z"            | z
+        data          |                | environment.path & absent
+    "#;
+    for (cells, words) in rows(table) {
         let mut value = declared();
-        change(&mut value);
-        let error = check(value).expect_err("invalid").to_string();
-        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
-    };
-    let at = |pointer: &'static str, new: Value| {
-        move |value: &mut Value| *value.pointer_mut(pointer).expect("a path") = new.clone()
-    };
-    let cell = "/environment/data/cb/16";
-    refused(
-        &at(cell, json!(1.5)),
-        &[
-            "row 17",
-            "column `cb`",
-            "1.5",
-            "[0, 1]",
-            "environment.costs[0][1]",
-        ],
-    );
-    refused(
-        &at(cell, json!("dear")),
-        &["row 17", "column `cb`", "dear", "finite"],
-    );
-    refused(
-        &at(cell, json!("inf")),
-        &["row 17", "column `cb`", "finite"],
-    );
-    refused(
-        &at("/environment/data/cb", json!([0.5])),
-        &["environment.data.cb", "1 row", "250"],
-    );
-    refused(
-        &at("/environment/rewards/1", json!("rx")),
-        &["environment.rewards[1]", "rx", "no such column"],
-    );
-    refused(
-        &at("/environment/costs", json!([])),
-        &["environment.costs", "0 lists", "expected 1"],
-    );
-    refused(
-        &at("/environment/costs/0", json!(["ca"])),
-        &["environment.costs[0]", "1 column", "expected 3"],
-    );
-    refused(
-        &at("/environment/arms", json!(["a", "b"])),
-        &["environment.arms", "expected 3"],
-    );
-    refused(
-        &at("/run/horizon", json!(251)),
-        &["run.horizon", "251", "250"],
-    );
-    refused(
-        &|v| v["environment"]["log"] = json!(1.0),
-        &["environment.log", "less than 1"],
-    );
-    refused(
-        &|v| v["environment"]["segment"] = json!("kind"),
-        &["environment.segment", "no such column"],
-    );
-    refused(
-        &|v| v["environment"]["features"] = json!([]),
-        &["environment.features", "empty"],
-    );
-    refused(
-        &|v| v["environment"]["path"] = json!("x.csv"),
-        &["environment.path", "not both"],
-    );
-    refused(&|v| v["environment"]["safe"] = json!("z"), &["z"]);
-    refused(
-        &|v| {
-            let table = v["environment"].as_object_mut().expect("a table");
-            table.remove("data");
-        },
-        &["environment.path", "absent"],
-    );
+        let (key, new) = (cells[0], cells[1]);
+        let (place, key) = match key.strip_prefix("../run/") {
+            Some(key) => (&mut value["run"], key),
+            None => (&mut value["environment"], key),
+        };
+        match (new, serde_json::from_str::<Value>(new)) {
+            ("", _) => drop(place.as_object_mut().expect("a table").remove(key)),
+            (_, new) if key.contains('/') => {
+                let place = place.pointer_mut(&format!("/{key}"));
+                *place.expect("a path") = new.expect("JSON");
+            }
+            (_, new) => place[key] = new.expect("JSON"),
+        }
+        refused(check(value), &words, cells[0]);
+    }
 }
 
 /// Declarations of the suite are true of the requests that come with the program.

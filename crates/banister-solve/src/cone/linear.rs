@@ -223,6 +223,11 @@ impl Linear {
             match step {
                 Move::Stuck => break,
                 Move::Rest { priced } => {
+                    // At the apex of the cone, where Zπ = 0, the policy alone does not tell z. The action that is
+                    // about to leave as it came does: on its plane z makes up for it.
+                    if rows > 0 && entered.is_some_and(|a| self.is_pushed_back(a)) {
+                        out.bound = out.bound.min(self.price(scaled, c, q).0);
+                    }
                     if let Some(length) = self.advance(1.0) {
                         // The action that just entered leaves at once: rounding, not progress.
                         if length < ZERO && entered.is_some_and(|a| !self.basis.contains(&a)) {
@@ -272,6 +277,15 @@ impl Linear {
     /// The support and its weights; with rows, what is left over of them too.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.basis.iter().copied().zip(self.weights.iter().copied())
+    }
+
+    /// True if a column without weight would get less than none.
+    fn is_pushed_back(&self, column: usize) -> bool {
+        let mut columns = self
+            .basis
+            .iter()
+            .zip(self.weights.iter().zip(&self.direction));
+        columns.any(|(&a, (w, d))| a == column && *w == 0.0 && *d < 0.0)
     }
 
     /// Objective per unit of a column.

@@ -14,6 +14,11 @@ use super::problem::ConeProblem;
 /// Largest u in units of the longest Z_a at which several guardrails take one of them as the cone.
 const MAX_REACH: f64 = 64.0;
 
+/// Largest uncertainty of any action's cost, in units of the safe action's margin, that is taken for none. Without it
+/// more policies are allowed, so every bound holds; and this share of the safe action makes any of them meet the
+/// guardrail as it is.
+const NEGLIGIBLE: f64 = 1e-7;
+
 /// The problem's rows, padded to whole blocks; the padding has reward −∞.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScaledProblem {
@@ -107,13 +112,28 @@ impl ScaledProblem {
         self.sound = finite && radii && self.norms[self.safe] == 0.0;
     }
 
+    /// κ_i in these units, or 0 if it is negligible.
+    fn cost_radius(&self, problem: &ConeProblem<'_>, i: usize) -> f64 {
+        let longest = self.norms[..self.actions]
+            .iter()
+            .fold(0.0, |x: f64, y| x.max(*y));
+        let (kappa, margin) = (
+            problem.cost_radii[i] * self.unit,
+            problem.thresholds[i] - problem.costs[i][problem.safe],
+        );
+        if kappa * longest <= NEGLIGIBLE * margin {
+            0.0
+        } else {
+            kappa
+        }
+    }
+
     /// Takes the problem's only guardrail; false if that makes no sense.
     pub(crate) fn guard(&mut self, problem: &ConeProblem<'_>) -> bool {
         let k = self.actions;
         self.of_t.clear();
-        let kappa = problem.cost_radii[0] * self.unit;
-        let longest = self.norms[..k].iter().fold(0.0_f64, |a, &b| a.max(b));
-        self.cone = kappa > 0.0 && longest > 0.0;
+        let kappa = self.cost_radius(problem, 0);
+        self.cone = kappa > 0.0;
         self.kappa = if self.cone { kappa } else { 1.0 };
         let (tau, row) = (problem.thresholds[0], &problem.costs[0]);
         for a in 0..k {
@@ -146,11 +166,11 @@ impl ScaledProblem {
         let reach_of = |i: usize| {
             let room = |w: &f64| (problem.thresholds[i] - w).abs();
             let most = problem.costs[i][..k].iter().map(room).fold(0.0, f64::max);
-            most / (problem.cost_radii[i] * self.unit)
+            most / self.cost_radius(problem, i)
         };
         let pivot = closest.filter(|&i| reach_of(i) <= MAX_REACH);
         self.cone = true;
-        self.kappa = pivot.map_or(1.0, |i| problem.cost_radii[i] * self.unit);
+        self.kappa = pivot.map_or(1.0, |i| self.cost_radius(problem, i));
         let rows = 1 + m - usize::from(pivot.is_some());
         let width = self.reward.len();
         for list in [&mut self.u, &mut self.norms, &mut self.squares] {
@@ -183,7 +203,7 @@ impl ScaledProblem {
     /// Adds guardrail i as a row, in units of its largest entry.
     fn set_row(&mut self, problem: &ConeProblem<'_>, i: usize) {
         let (k, r) = (self.actions, self.of_t.len());
-        let kappa = problem.cost_radii[i] * self.unit;
+        let kappa = self.cost_radius(problem, i);
         let (tau, costs) = (problem.thresholds[i], &problem.costs[i]);
         let entry = |a: usize| (tau - costs[a]) - kappa * self.u[a];
         let unit = (0..k).map(|a| entry(a).abs()).fold(kappa, f64::max);

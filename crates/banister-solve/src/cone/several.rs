@@ -225,22 +225,12 @@ impl Several {
     fn visit(&mut self, context: &mut SeveralContext<'_, '_, '_>, mut node: Node) {
         self.estimate(context.scaled, &node);
         context.scaled.set_estimate(&self.x);
+        context.linear.renew_estimate(context.scaled);
+        let enough = context.search.target();
+        let bound = self.maximise(context, &node, enough);
+        node.bound = node.bound.min(bound);
         let scaled = &*context.scaled;
         let (linear, search) = (&mut *context.linear, &mut *context.search);
-        linear.renew_estimate(scaled);
-        let tip = node.arc.tip();
-        let at = (scaled.rho * tip.0, scaled.rho * tip.1);
-        let top = passes::corner(&scaled.reward, &scaled.along, &scaled.u, at, &mut self.c);
-        let before = linear.work;
-        let enough = (
-            search.target(),
-            (0.05 * search.tolerance()).max(1e-12 * scaled.size),
-        );
-        let outcome = linear.maximise_with(scaled, &self.c, at.1, top, &mut self.q, enough);
-        search.nodes += 1;
-        let work = (scaled.actions * (8 + 2 * node.depth)) as u64;
-        context.budget.spend(linear.work - before + work);
-        node.bound = node.bound.min(outcome.bound);
         if node.bound > search.target() {
             let found = linear
                 .iter()
@@ -262,10 +252,41 @@ impl Several {
                     node.parts = parts;
                     return self.open.push(node);
                 }
+                // No part of it would have a better bound: its own has to be as good as it gets.
+                None if node.bound > search.target() => {
+                    let bound = self.maximise(context, &node, f64::NEG_INFINITY);
+                    node.bound = node.bound.min(bound);
+                    let scaled = &*context.scaled;
+                    let found = (context.linear.iter()).filter(|x| !scaled.is_left_over(x.0));
+                    context.search.offer(context.problem, found);
+                }
                 _ => {}
             }
         }
         context.search.dismiss(node.bound);
+    }
+
+    /// Maximises the concave bound of a node, whose x is set, from the policy at hand; a bound on its policies, loose
+    /// where they are far above what is enough.
+    fn maximise(
+        &mut self,
+        context: &mut SeveralContext<'_, '_, '_>,
+        node: &Node,
+        enough: f64,
+    ) -> f64 {
+        let scaled = &*context.scaled;
+        let (linear, search) = (&mut *context.linear, &mut *context.search);
+        let tip = node.arc.tip();
+        let at = (scaled.rho * tip.0, scaled.rho * tip.1);
+        let top = passes::corner(&scaled.reward, &scaled.along, &scaled.u, at, &mut self.c);
+        let before = linear.work;
+        let tolerance = (0.05 * search.tolerance()).max(1e-12 * scaled.size);
+        let enough = (enough, tolerance);
+        let outcome = linear.maximise_with(scaled, &self.c, at.1, top, &mut self.q, enough);
+        search.nodes += 1;
+        let work = (scaled.actions * (8 + 2 * node.depth)) as u64;
+        context.budget.spend(linear.work - before + work);
+        outcome.bound
     }
 
     /// Sets x: ‖Zπ‖ ≤ x'π for the policies of the node.

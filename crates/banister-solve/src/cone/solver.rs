@@ -19,7 +19,8 @@ use crate::lp::{LpError, Status};
 /// Cost: about ten linear problems of O(Kp) a pivot, and O(p) for each pair that no bound rules out.
 /// Rounds with one guardrail that an agent meets are certified to 1e-3 in microseconds (K = 10) to
 /// a millisecond or two (K = 1000); a gap below about 1e-7 is beyond the accuracy of the method. With
-/// two or three guardrails a round takes ten to a hundred linear problems with more rows.
+/// two or three guardrails a round takes ten to a hundred linear problems with more rows. Where an action's cost is
+/// uncertain by more than a million times the safe action's margin, policies and bounds are valid but may be far apart.
 #[derive(Debug, Clone, Default)]
 pub struct ConeSolver {
     scaled: ScaledProblem,

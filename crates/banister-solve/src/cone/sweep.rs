@@ -236,5 +236,7 @@ pub(super) fn directions(scaled: &ScaledProblem) -> [Option<(f64, f64)>; 3] {
     if !(end.0.is_finite() && end.1.is_finite()) {
         return [Some((sign, 0.0)), Some((0.0, 1.0)), None];
     }
-    [Some((sign, 0.0)), Some(end), None]
+    // Without Z there is no arc between them.
+    let other = (end != (sign, 0.0)).then_some(end);
+    [Some((sign, 0.0)), other, None]
 }

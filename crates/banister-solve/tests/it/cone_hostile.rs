@@ -90,26 +90,39 @@ fn hostile(rng: &mut Rng) -> ConeCase {
     case
 }
 
+/// The largest uncertainty of an action's cost, in units of the safe action's margin.
+fn uncertainty(case: &ConeCase) -> f64 {
+    let norms = (0..case.actions()).map(|a| case.norm(a));
+    let longest = norms.fold(0.0, f64::max);
+    let margin = |i: usize| case.thresholds[i] - case.costs[i][case.safe];
+    let own = (0..case.costs.len()).map(|i| case.cost_radii[i] * longest / margin(i));
+    own.fold(0.0, f64::max)
+}
+
+/// Whatever the numbers, policies and bounds are valid. Up to uncertainties of a million margins they are certified as
+/// well, but for a few; beyond, a length that a guardrail allows is close to rounding errors.
 #[test]
 fn every_policy_is_within_the_thresholds() {
     let mut rng = Rng::new(21);
     let mut solver = ConeSolver::default();
-    // With one guardrail or none, and with several.
-    let (mut certified, mut posed) = ([0; 2], [0; 2]);
+    // By number of guardrails.
+    let (mut certified, mut posed) = ([0; 4], [0; 4]);
     for round in 0..100_000 {
         let case = hostile(&mut rng);
         let work = if round % 8 == 0 { 200 } else { 100_000 };
         let solution = solver.solve(&case.problem(), &mut limits(1e-3, work));
         check(&case, solution);
-        if work > 200 {
-            let several = usize::from(case.costs.len() > 1);
-            posed[several] += 1;
-            certified[several] += usize::from(solution.status == Status::Optimal);
+        if work > 200 && uncertainty(&case) < 1e6 {
+            let m = case.costs.len();
+            posed[m] += 1;
+            certified[m] += usize::from(solution.status == Status::Optimal);
         }
     }
     println!("certified {certified:?} of {posed:?}");
-    assert!(certified[0] * 100 >= posed[0] * 95);
-    assert!(certified[1] * 100 >= posed[1] * 75);
+    for (certified, posed) in certified.into_iter().zip(posed) {
+        assert!(posed > 15_000);
+        assert!(certified * 100 >= posed * 97, "{certified} of {posed}");
+    }
 }
 
 #[test]

@@ -40,6 +40,41 @@ fn the_concave_relaxation_is_never_below() {
     }
 }
 
+/// Where costs are certain, or all but, a'π + ρ|s'π| is the larger of two linear objectives over linear guardrails.
+#[test]
+fn certain_costs_agree_with_two_linear_programs() {
+    let mut rng = Rng::new(3);
+    let mut solver = ConeSolver::default();
+    for round in 0..600 {
+        let m = 1 + round % 3;
+        let mut case = ConeCase::random(&mut rng, 2 + round % 20, 1 + round % 4, m);
+        match round % 4 {
+            0 => case.across.fill(0.0),
+            1 => case.across.iter_mut().for_each(|z| *z *= 1e-9),
+            2 => {
+                case.across.iter_mut().for_each(|z| *z *= 1e-9);
+                case.along.fill(0.0);
+            }
+            _ => (case.dimension, case.across) = (0, Vec::new()),
+        }
+        let solution = solver.solve(&case.problem(), &mut limits(1e-5)).clone();
+        let oracle = [-1.0, 1.0].map(|sign: f64| {
+            let rows = case.reward.iter().zip(&case.along);
+            let objective: Vec<f64> = rows
+                .map(|(a, s)| a + sign * case.reward_radius * s)
+                .collect();
+            clarabel_linear(&case, &objective).0
+        });
+        let best = oracle[0].max(oracle[1]);
+        let near = 1e-5 * (1.0 + best.abs());
+        assert_eq!(solution.status, Status::Optimal, "{solution:?} {case:?}");
+        assert!(
+            (solution.value - best).abs() < near,
+            "{best} {solution:?} {case:?}"
+        );
+    }
+}
+
 #[test]
 fn a_linear_objective_agrees_with_clarabel() {
     let mut rng = Rng::new(2);

@@ -1,7 +1,6 @@
 //! Optimism that leans, `index`: safe by the bounds that every optimism is safe by, and made as it says.
 
 use crate::common;
-use banister::Agent as _;
 
 use banister::{Decision, OnBreach, Opb, OpbConfig, Optimism, Problem};
 use common::{Random, Rebuilt, at_most, problem, share_of};
@@ -159,34 +158,6 @@ fn the_policy_solves_the_program_of_what_it_leans_to() {
         assert!((decision.optimistic_reward - bar).abs() < 1e-9);
     }
     assert!(widened > 40, "{widened} policies had a κ to find");
-}
-
-const REWARDS: [f64; 4] = common::PAPER_REWARDS;
-
-fn paper() -> (Problem, Vec<Vec<f64>>) {
-    let declared = problem(4, vec![at_most(0.3, Some(0.0))]);
-    (declared, vec![common::PAPER_COSTS.to_vec()])
-}
-
-#[test]
-fn a_restored_agent_continues_bit_for_bit() {
-    let (declared, costs) = paper();
-    let (mut agent, mut random) = (indexed(&declared), Random::new(9));
-    play(&mut agent, &mut random, 250, (&REWARDS, &costs), |_, _| {});
-    let mut restored = Opb::restore(&agent.save().unwrap()).expect("its own");
-    let (mut ahead, mut behind) = (random, Random::new(10));
-    for _ in 0..400 {
-        assert_eq!(agent.decide(), restored.decide());
-        let arm = agent.decide().draw(ahead.unit());
-        let (reward, cost) = (
-            behind.bernoulli(REWARDS[arm]),
-            behind.bernoulli(costs[0][arm]),
-        );
-        for own in [&mut agent, &mut restored] {
-            own.observe(arm, reward, &[cost]).expect("valid");
-        }
-        assert_eq!(agent.save().unwrap(), restored.save().unwrap());
-    }
 }
 
 #[test]

@@ -492,53 +492,6 @@ fn linear_agents_are_watched_too() {
     assert_eq!(monitor.alarms()[0].kind, AlarmKind::SafeCost);
 }
 
-#[test]
-fn snapshots_carry_the_monitor() {
-    let mut rng = Random::new(12);
-    let mut agent = Opb::new(&problem(2, 0.2, Some(0.1)), &config(OnBreach::Safe)).unwrap();
-    for number in 1..=600 {
-        agent.decide();
-        agent.announced(number, 0, Some(0.5));
-        if rng.unit() < 0.9 {
-            let arm = rng.below(2);
-            agent.observe_late(number, arm, 0.5, &[rng.bernoulli(0.35)]);
-        }
-        let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
-        assert_eq!(restored.save().unwrap(), agent.save().unwrap());
-    }
-    assert!(!agent.monitor().alarms().is_empty());
-    let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
-    assert_eq!(restored.decide(), agent.decide());
-    assert!(restored.decide().alarm.is_some());
-}
-
-#[test]
-fn parameters_of_the_monitor_are_checked() {
-    let refused = |config: OpbConfig, mentions: &str| {
-        let error = Opb::new(&problem(2, 0.2, Some(0.1)), &config).unwrap_err();
-        assert!(error.to_string().contains(mentions), "{error}");
-    };
-    for floor in [-0.1, 1.0, f64::NAN] {
-        let config = OpbConfig {
-            floor,
-            ..Default::default()
-        };
-        refused(config, "`floor`");
-    }
-    for run_length in [0.0, 99.0, f64::INFINITY] {
-        let config = OpbConfig {
-            run_length,
-            ..Default::default()
-        };
-        refused(config, "`run_length`");
-    }
-    let paper = OpbConfig {
-        floor: 0.1,
-        ..OpbConfig::paper(1000)
-    };
-    refused(paper, "does not go with optimism `paper`");
-}
-
 /// One run in ten has an upper end that is too low for a while, at δ = 0.1: it heals, and nothing is refuted.
 #[test]
 fn a_failed_certificate_heals_and_raises_no_alarm() {

@@ -3,128 +3,16 @@
 use crate::common;
 
 use crate::common::player::Oplb;
-use banister::oplb::{Ellipsoid, LongFeatures, OplbRadius, RoundInstance as Round, Solver};
+use banister::oplb::{Ellipsoid, OplbRadius, RoundInstance as Round, Solver};
 use banister::solve::Status;
-use banister::{Error, Guardrail, Opb, OpbConfig, OplbConfig, Optimism, Problem, UnknownSafeCost};
+use banister::{Error, Guardrail, Opb, OpbConfig, OplbConfig, Problem};
 use common::linear::{World, dot};
-use common::{Random, at_most, problem};
-
-#[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T, Error>, words: &[&str]) {
-    let message = result.expect_err("must be refused").to_string();
-    for word in words {
-        assert!(message.contains(word), "`{word}` is not in: {message}");
-    }
-}
-
-fn contextual(change: impl Fn(&mut OplbConfig)) -> Result<Oplb, Error> {
-    let mut config = common::linear::oplb();
-    change(&mut config);
-    let guardrail = at_most(0.5, Some(0.1));
-    Oplb::new(
-        &Problem::contextual(vec![1.0, 0.0], vec![guardrail]),
-        &config,
-    )
-}
-
-#[test]
-fn parameters_must_be_possible() {
-    for bad in [0.0, 1.0, -0.5, f64::NAN] {
-        refused(contextual(|c| c.delta = bad), &["delta", &bad.to_string()]);
-    }
-    for bad in [0.0, -1.0, f64::INFINITY, f64::NAN] {
-        refused(contextual(|c| c.lambda = Some(bad)), &["lambda"]);
-        refused(contextual(|c| c.norm = Some(bad)), &["norm"]);
-        refused(
-            contextual(|c| c.parameter_norm = Some(bad)),
-            &["parameter_norm"],
-        );
-        refused(contextual(|c| c.relative_gap = bad), &["relative_gap"]);
-        refused(contextual(|c| c.radius_scale = bad), &["radius_scale"]);
-    }
-    refused(contextual(|c| c.max_work = 0), &["max_work", "0"]);
-    refused(contextual(|c| c.horizon = Some(0)), &["horizon", "0"]);
-    refused(
-        contextual(|c| {
-            c.radius = Some(OplbRadius::Multiscale);
-            c.solver = Solver::Exact;
-        }),
-        &["radius", "multiscale", "one ellipsoid"],
-    );
-    refused(
-        contextual(|c| {
-            c.radius = Some(OplbRadius::Multiscale);
-            c.optimism = Some(Optimism::Paper);
-        }),
-        &["radius", "multiscale", "logdet"],
-    );
-    refused(
-        contextual(|c| c.optimism_delta = f64::NAN),
-        &["optimism_delta", "NaN"],
-    );
-    refused(
-        contextual(|c| c.radius = Some(OplbRadius::Paper)),
-        &["norm", "absent", "logdet"],
-    );
-    refused(
-        contextual(|c| c.optimism = Some(Optimism::Published)),
-        &["optimism", "published"],
-    );
-    refused(
-        contextual(|c| {
-            c.solver = Solver::Exact;
-            c.optimism = Some(Optimism::Least);
-        }),
-        &["optimism", "least", "exact"],
-    );
-    refused(
-        contextual(|c| c.norm = Some(0.5)),
-        &["features[0]", "length 1", "norm"],
-    );
-    refused(
-        contextual(|c| {
-            c.norm = Some(0.5);
-            c.long_features = LongFeatures::Clip;
-        }),
-        &["norm", "0.5", "never shortened"],
-    );
-    let unknown = Problem::contextual(vec![1.0], vec![at_most(0.5, None)]);
-    let paper = OplbConfig {
-        unknown_safe_cost: UnknownSafeCost::Paper,
-        ..common::linear::oplb()
-    };
-    refused(Oplb::new(&unknown, &paper), &["horizon", "absent", "T_0"]);
-    let relative = Problem::contextual(
-        vec![1.0],
-        vec![Guardrail {
-            relative: true,
-            ..at_most(1.5, None)
-        }],
-    );
-    let with_horizon = OplbConfig {
-        horizon: Some(10),
-        ..paper
-    };
-    refused(
-        Oplb::new(&relative, &with_horizon),
-        &["unknown_safe_cost", "relative"],
-    );
-    let bonus = OplbConfig {
-        optimism: Some(Optimism::Paper),
-        ..common::linear::oplb()
-    };
-    refused(Oplb::new(&relative, &bonus), &["optimism", "relative"]);
-}
+use common::{Random, at_most, problem, refused};
 
 /// S bounds what no outcome can tell: it is declared wherever features are, and long enough for the
 /// safe costs.
 #[test]
 fn the_length_of_parameters_is_declared_and_possible() {
-    let absent = contextual(|c| c.parameter_norm = None);
-    refused(
-        absent,
-        &["parameter_norm", "absent", "√K", "(1, v)", "m = 1 "],
-    );
     // λ follows from short features too.
     let short = OplbConfig {
         parameter_norm: Some(1e8),
@@ -154,90 +42,42 @@ fn the_length_of_parameters_is_declared_and_possible() {
             Oplb::new(&problem, &config)
         };
         let words = ["guardrail[0].safe_cost", "parameter_norm", "at least"];
-        refused(agent(needs * 0.999), &words);
+        refused(agent(needs * 0.999), &words, "too short");
         assert!(agent(needs).is_ok() && agent(needs * 1.001).is_ok());
     }
 }
 
 #[test]
 fn features_must_fit_the_problem() {
-    let mut declared = problem(2, vec![]);
-    declared.features = vec![vec![1.0, 0.0]];
-    refused(declared.check(), &["features", "1 vectors", "expected 2"]);
-    declared.features = vec![vec![1.0, 0.0], vec![1.0]];
-    refused(
-        declared.check(),
-        &["features[1]", "a vector of 1", "length 2"],
-    );
-    declared.features = vec![vec![], vec![]];
-    refused(declared.check(), &["features[0]", "empty"]);
-    declared.features = vec![vec![1.0, 0.0], vec![0.0, f64::NAN]];
-    refused(declared.check(), &["features[1][1]", "NaN", "finite"]);
-
-    let mut agent = contextual(|_| {}).unwrap();
-    let before = agent.save();
-    refused(
-        agent.offer(&[1.0, 2.0, 3.0]),
-        &["actions", "3 numbers", "rows of 2"],
-    );
-    refused(
-        agent.offer(&[1.0, f64::INFINITY]),
-        &["actions[0][1]", "inf"],
-    );
-    refused(
-        agent.offer(&[0.0, 1.0, f64::NAN, 0.0]),
-        &["actions[1][0]", "NaN"],
-    );
-    refused(agent.offer(&[1e151, 0.0]), &["actions[0]", "1e150"]);
-    refused(
-        agent.observe_at(&[1.0], 0.5, &[0.5]),
-        &["features", "a vector of 1", "length 2"],
-    );
-    refused(
-        agent.observe_at(&[1.0, f64::NAN], 0.5, &[0.5]),
-        &["features[1]", "NaN"],
-    );
-    refused(
-        agent.observe_at(&[1.0, 0.0], f64::INFINITY, &[0.5]),
-        &["reward", "inf"],
-    );
-    refused(
-        agent.observe_at(&[1.0, 0.0], 0.5, &[f64::NAN]),
-        &["cost", "NaN"],
-    );
-    refused(agent.observe(0, 0.5, &[]), &["0 costs", "expected 1"]);
-    refused(agent.observe(1, 0.5, &[0.5]), &["no arm 1"]);
-    refused(agent.confidence(2, &[0.0, 0.0]), &["signal", "2"]);
-    refused(agent.confidence(0, &[0.0]), &["parameter"]);
+    let guardrail = at_most(0.5, Some(0.1));
+    let declared = Problem::contextual(vec![1.0, 0.0], vec![guardrail]);
+    let mut agent = Oplb::new(&declared, &common::linear::oplb()).unwrap();
+    let (before, nan) = (agent.save(), f64::NAN);
+    let offers: [(&[f64], &[&str]); 4] = [
+        (&[1.0, 2.0, 3.0], &["actions", "3 numbers", "rows of 2"]),
+        (&[1.0, f64::INFINITY], &["actions[0][1]", "inf"]),
+        (&[0.0, 1.0, nan, 0.0], &["actions[1][0]", "NaN"]),
+        (&[1e151, 0.0], &["actions[0]", "1e150"]),
+    ];
+    for (actions, words) in offers {
+        refused(agent.offer(actions), words, "actions");
+    }
+    let outcomes: [(&[f64], f64, f64, &[&str]); 4] = [
+        (&[1.0], 0.5, 0.5, &["features", "a vector of 1", "length 2"]),
+        (&[1.0, nan], 0.5, 0.5, &["features[1]", "NaN"]),
+        (&[1.0, 0.0], f64::INFINITY, 0.5, &["reward", "inf"]),
+        (&[1.0, 0.0], 0.5, nan, &["cost", "NaN"]),
+    ];
+    for (x, reward, cost, words) in outcomes {
+        refused(agent.observe_at(x, reward, &[cost]), words, "an outcome");
+    }
+    let words = ["0 costs", "expected 1"];
+    refused(agent.observe(0, 0.5, &[]), &words, "no cost");
+    refused(agent.observe(1, 0.5, &[0.5]), &["no arm 1"], "an arm");
+    let words = ["signal", "2"];
+    refused(agent.confidence(2, &[0.0, 0.0]), &words, "a signal");
+    refused(agent.confidence(0, &[0.0]), &["parameter"], "a parameter");
     assert_eq!(agent.save(), before, "nothing changed");
-}
-
-#[test]
-fn a_safe_action_without_features_has_cost_zero() {
-    let zero = |guardrail| {
-        Oplb::new(
-            &Problem::contextual(vec![0.0, 0.0], vec![guardrail]),
-            &common::linear::oplb(),
-        )
-    };
-    refused(
-        zero(at_most(0.5, Some(0.1))),
-        &["guardrail[0].safe_cost", "0.1", "its mean is 0"],
-    );
-    // A threshold that zero does not keep.
-    let below = Guardrail {
-        range: Some([-1.0, 1.0].into()),
-        ..at_most(-0.2, None)
-    };
-    refused(zero(below), &["guardrail[0].safe_cost", "margin"]);
-    assert!(zero(at_most(0.5, None)).is_ok());
-    assert!(zero(at_most(0.5, Some(0.0))).is_ok());
-    // The safe cost must leave a margin, whatever the features.
-    let broken = Problem::contextual(vec![1.0], vec![at_most(0.5, Some(0.5))]);
-    refused(
-        Oplb::new(&broken, &common::linear::oplb()),
-        &["guardrail[0].safe_cost", "margin"],
-    );
 }
 
 /// Agents for arms say that they take no features.
@@ -339,57 +179,56 @@ fn a_round_by_its_numbers_is_solved_and_checked() {
 #[test]
 fn a_round_with_impossible_numbers_is_refused() {
     let good = round(&mut Random::new(1), 3, 4, Solver::Exact);
-    let check = |change: &dyn Fn(&mut Round), words: &[&str]| {
+    let rows: [(fn(&mut Round), &[&str]); 17] = [
+        (|r| r.actions.clear(), &["actions", "empty"]),
+        (
+            |r| r.actions[2] = vec![1.0],
+            &["actions[2]", "a vector of 1"],
+        ),
+        (|r| r.actions[2][1] = f64::NAN, &["actions[2][1]", "NaN"]),
+        (|r| r.safe = 4, &["safe", "4", "0 to 3"]),
+        (
+            |r| r.safe_costs[0] = 0.5,
+            &["safe_costs[0]", "0.5", "margin"],
+        ),
+        (
+            |r| r.safe_costs.clear(),
+            &["safe_costs", "0 entries", "expected 1"],
+        ),
+        (|r| r.costs.clear(), &["costs", "0 entries"]),
+        (
+            |r| r.thresholds[0] = f64::INFINITY,
+            &["thresholds[0]", "inf"],
+        ),
+        (
+            |r| r.reward.radius = -1.0,
+            &["reward.radius", "-1", "negative"],
+        ),
+        (
+            |r| r.costs[0].estimate.push(0.0),
+            &["costs[0].estimate", "length 3"],
+        ),
+        (|r| r.relative_gap = 0.0, &["relative_gap", "0"]),
+        (|r| r.gram.truncate(2), &["gram", "2 rows", "expected 3"]),
+        (|r| r.gram[0][1] += 1.0, &["gram[1][0]", "symmetric"]),
+        (|r| r.gram[1][1] = -1.0, &["gram", "positive definite"]),
+        (
+            |r| r.gram.iter_mut().for_each(|row| row.fill(1.0)),
+            &["gram", "positive definite"],
+        ),
+        (
+            |r| r.actions[r.safe].fill(0.0),
+            &["safe_costs[0]", "its cost is 0"],
+        ),
+        // Scaled up so far that bounds overflow: an error, not a NaN.
+        (
+            |r| r.actions.iter_mut().flatten().for_each(|x| *x *= 1e200),
+            &["actions"],
+        ),
+    ];
+    for (change, words) in rows {
         let mut round = good.clone();
         change(&mut round);
-        refused(round.solve(None), words);
-    };
-    check(&|r| r.actions.clear(), &["actions", "empty"]);
-    check(
-        &|r| r.actions[2] = vec![1.0],
-        &["actions[2]", "a vector of 1", "length 3"],
-    );
-    check(&|r| r.actions[2][1] = f64::NAN, &["actions[2][1]", "NaN"]);
-    check(&|r| r.safe = 4, &["safe", "4", "0 to 3"]);
-    check(
-        &|r| r.safe_costs[0] = 0.5,
-        &["safe_costs[0]", "0.5", "margin"],
-    );
-    check(
-        &|r| r.safe_costs.clear(),
-        &["safe_costs", "0 entries", "expected 1"],
-    );
-    check(&|r| r.costs.clear(), &["costs", "0 entries"]);
-    check(
-        &|r| r.thresholds[0] = f64::INFINITY,
-        &["thresholds[0]", "inf"],
-    );
-    check(
-        &|r| r.reward.radius = -1.0,
-        &["reward.radius", "-1", "negative"],
-    );
-    check(
-        &|r| r.costs[0].estimate.push(0.0),
-        &["costs[0].estimate", "length 3"],
-    );
-    check(&|r| r.relative_gap = 0.0, &["relative_gap", "0"]);
-    check(&|r| r.gram.truncate(2), &["gram", "2 rows", "expected 3"]);
-    check(&|r| r.gram[0][1] += 1.0, &["gram[1][0]", "symmetric"]);
-    check(&|r| r.gram[1][1] = -1.0, &["gram", "positive definite"]);
-    check(
-        &|r| r.gram.iter_mut().for_each(|row| row.fill(1.0)),
-        &["gram", "positive definite"],
-    );
-    check(
-        &|r| {
-            let safe = r.safe;
-            r.actions[safe].fill(0.0);
-        },
-        &["safe_costs[0]", "its cost is 0"],
-    );
-    // Scaled up so far that bounds overflow: an error, not a NaN.
-    check(
-        &|r| r.actions.iter_mut().flatten().for_each(|x| *x *= 1e200),
-        &["actions"],
-    );
+        refused(round.solve(None), words, words[0]);
+    }
 }

@@ -89,6 +89,10 @@ pub fn coins() -> Case {
 
 /// Coins, a safe arm near its threshold, and one arm with a large margin.
 pub fn narrow() -> Case {
+    narrow_with(12)
+}
+
+pub fn narrow_with(seed: u64) -> Case {
     Case {
         name: "narrow",
         problem: declare(
@@ -103,7 +107,7 @@ pub fn narrow() -> Case {
             }],
         ),
         table: table(
-            12,
+            seed,
             &[&[0.9, 0.3, 0.5, 0.2], &[0.8, 0.45, 0.05, 0.6]],
             &[Law::Coin, Law::Coin],
         ),
@@ -226,6 +230,10 @@ pub fn gaussian() -> Case {
 /// Little noise, two guardrails: a safe arm near both thresholds, and two arms that only together have a large
 /// margin.
 pub fn opposed() -> Case {
+    opposed_with(17)
+}
+
+pub fn opposed_with(seed: u64) -> Case {
     let quiet = |name: &str| Guardrail {
         name: name.into(),
         at_most: Some(0.6),
@@ -242,7 +250,7 @@ pub fn opposed() -> Case {
             vec![quiet("left"), quiet("right")],
         ),
         table: table(
-            17,
+            seed,
             &[&[0.3, 0.6, 0.8], &[0.55, 0.8, 0.1], &[0.55, 0.1, 0.8]],
             &[Law::Coin, Law::Normal(0.05), Law::Normal(0.05)],
         ),

@@ -112,3 +112,15 @@ pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
     (mean, (squares / (n - 1.0) / n).sqrt())
 }
+
+/// The least number that Binomial(n, δ) exceeds with probability below 10⁻⁴.
+pub fn most_failures(n: usize, delta: f64) -> usize {
+    let mut probability = (1.0 - delta).powi(n as i32);
+    let (mut at_most, mut k) = (probability, 0);
+    while 1.0 - at_most >= 1e-4 {
+        probability *= delta / (1.0 - delta) * (n - k) as f64 / (k + 1) as f64;
+        at_most += probability;
+        k += 1;
+    }
+    k
+}

@@ -6,6 +6,8 @@
 pub mod linear;
 pub mod player;
 
+use std::collections::BTreeMap;
+
 use banister::interval::Interval;
 use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Outcome, Problem};
 use rand::{Rng as _, SeedableRng};
@@ -66,11 +68,37 @@ pub fn observe_batch(
     )
 }
 
-/// A snapshot without the monitor, which depends on the order of outcomes.
-pub fn without_monitor(snapshot: &str) -> serde_json::Value {
-    let mut snapshot: serde_json::Value = serde_json::from_str(snapshot).unwrap();
-    snapshot.as_object_mut().unwrap().remove("monitor").unwrap();
-    snapshot
+/// Reads what an inline table of TOML declares.
+#[track_caller]
+pub fn read<T: serde::de::DeserializeOwned>(keys: &str) -> T {
+    let mut read: BTreeMap<String, T> =
+        toml::from_str(&format!("all = {{ {keys} }}")).unwrap_or_else(|e| panic!("{keys}: {e}"));
+    read.remove("all").expect("it was written")
+}
+
+/// Rows of a table: cells apart by `|`, the last one split into words apart by `&`.
+pub fn rows(table: &str) -> impl Iterator<Item = (Vec<&str>, Vec<&str>)> {
+    let lines = table.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| {
+        let mut cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let words = cells.pop().expect("words").split(" & ").map(str::trim);
+        (cells, words.collect())
+    })
+}
+
+/// Asserts that an error names everything.
+#[track_caller]
+pub fn refused<T, E: ToString>(result: Result<T, E>, words: &[&str], what: &str) {
+    let Err(error) = result else {
+        panic!("{what} must be refused");
+    };
+    let message = error.to_string();
+    for word in words {
+        assert!(
+            message.contains(word),
+            "{what}: `{word}` is not in: {message}"
+        );
+    }
 }
 
 /// `at_most` on a [0, 1] signal.
