@@ -1,9 +1,8 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
-use banister::{
-    Error, Fields, Guarantee, Guardrail, Problem, Range, Round, Scope, SignalConfig,
-    check_segment_fields,
-};
+use banister::fields::{Fields, check_segment_fields};
+use banister::guarantee::Guarantee;
+use banister::{Error, Guardrail, Problem, Range, Round, Scope, SignalConfig};
 use banister_rivals::{AgentConfig, Restored};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -532,7 +531,7 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         // Its monitor may wait for the outcomes of decisions that another program made.
         None => {
             let monitor = agent.view().monitor;
-            let last = monitor.map_or(0, banister::Monitor::last_announced);
+            let last = monitor.map_or(0, banister::monitor::Monitor::last_announced);
             Identity::new(fresh_seed(py)?, Vec::new(), Serials::after(last))
         }
     };

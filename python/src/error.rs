@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use banister::{Error, RANGE_ADVICE};
+use banister::Error;
+use banister::toolkit::RANGE_ADVICE;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Error, FieldValue};
+use banister::Error;
+use banister::fields::FieldValue;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use crate::json::{declared, to_json, to_python};
 /// Fields by name, as the core has them.
 #[pyclass(frozen, eq, module = "banister")]
 #[derive(PartialEq)]
-pub(crate) struct Fields(pub banister::Fields);
+pub(crate) struct Fields(pub banister::fields::Fields);
 
 #[pymethods]
 impl Fields {
@@ -92,7 +93,7 @@ impl Fields {
 }
 
 /// Reads the declaration of fields.
-pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<banister::Fields> {
+pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<banister::fields::Fields> {
     let json = to_json(value, argument)?;
     let Value::Object(map) = json else {
         let allowed = "must be a dictionary of fields, e.g. {\"hour\": {\"kind\": \"number\", \"range\": [0, 24]}}";
@@ -103,7 +104,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<baniste
         let path = format!("{argument}[{name:?}]");
         Ok((name, declared(field, &path)?))
     });
-    let fields = banister::Fields(each.collect::<PyResult<_>>()?);
+    let fields = banister::fields::Fields(each.collect::<PyResult<_>>()?);
     fields.check().map_err(|error| match error {
         Error::Invalid { field, .. } if field == "fields" => {
             PyValueError::new_err(format!("`{argument}` is empty: name at least one field"))
@@ -115,7 +116,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<baniste
 
 /// Makes the vector of a row: a mapping, or a Series of pandas.
 pub(crate) fn vector<'py>(
-    fields: &banister::Fields,
+    fields: &banister::fields::Fields,
     row: &Bound<'py, PyAny>,
     argument: &str,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
@@ -147,7 +148,7 @@ pub(crate) fn vector<'py>(
 
 /// Makes numbers of a context, or of many, where they come by name; numbers stay what they are.
 pub(crate) fn by_name<'py>(
-    fields: &banister::Fields,
+    fields: &banister::fields::Fields,
     value: &Bound<'py, PyAny>,
     argument: &str,
 ) -> PyResult<Bound<'py, PyAny>> {

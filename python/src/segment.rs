@@ -1,8 +1,8 @@
 //! Segments of decisions: their names from texts, integers and the values of several fields.
 
-use banister::{
-    Error, check_segment, check_segment_fields, is_segment_of_fields, segment_of_fields,
-};
+use banister::Error;
+use banister::fields::{check_segment_fields, is_segment_of_fields, segment_of_fields};
+use banister::toolkit::check_segment;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};

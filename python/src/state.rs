@@ -4,9 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use banister::fields::Fields;
+use banister::monitor::Alarm;
 use banister::{
-    Alarm, AlarmAnswer, Choice, ContextArms, Error, Fields, Model, Origin, Outcome, Pending,
-    Problem, Round,
+    AlarmAnswer, Choice, ContextArms, Error, Model, Origin, Outcome, Pending, Problem, Round,
 };
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::PyValueError;

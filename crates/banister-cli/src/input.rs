@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::FieldError;
+use banister::toolkit::FieldError;
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use miette::{LabeledSpan, NamedSource, miette};
@@ -118,7 +118,7 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
         field: ".".into(),
         error,
     });
-    (parsed.and_then(banister::deserialize)).map_err(|FieldError { field, error }| {
+    (parsed.and_then(banister::toolkit::deserialize)).map_err(|FieldError { field, error }| {
         let message = error.message();
         let (key, help) = explain_unknown(message);
         if let Some((field, error)) = misfit(text, &field, message) {
@@ -130,7 +130,7 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
                 help,
             );
         }
-        if let Some(explained) = banister::explain(&field, message) {
+        if let Some(explained) = banister::toolkit::explain(&field, message) {
             return fail(source, text, &explained.to_string(), error.span(), None);
         }
         let from = error.span().map_or(0, |span| span.start);
@@ -177,7 +177,7 @@ fn wrong_value<T: DeserializeOwned>(
         *key != "kind" && read.err().is_none_or(|error| error.message() != message)
     })?;
     let field = format!("{field}.{key}");
-    let allowed = match banister::explain(&field, message) {
+    let allowed = match banister::toolkit::explain(&field, message) {
         Some(banister::Error::Invalid { allowed, .. }) => allowed,
         _ => message.to_string(),
     };

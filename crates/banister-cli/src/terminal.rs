@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use banister::Guarantee;
+use banister::guarantee::Guarantee;
 use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
 use banister_report::{Cell, ReportTable, Tone};

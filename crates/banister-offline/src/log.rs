@@ -127,7 +127,7 @@ impl<'a> Log<'a> {
             count("segments", self.segments.len(), Some(n), what)?;
         }
         for (i, segment) in self.segments.iter().enumerate() {
-            banister::check_segment(segment).map_err(|error| at_round(error, i))?;
+            banister::toolkit::check_segment(segment).map_err(|error| at_round(error, i))?;
         }
         if !self.arm_names.is_empty() {
             let given = self.arm_names.len();

@@ -1,6 +1,7 @@
 //! Verdicts on guardrails: kept, broken or undecided by the evidence of a log.
 
-use banister::{Direction, Error, Guardrail, Range, SignalConfig};
+use banister::toolkit::Direction;
+use banister::{Error, Guardrail, Range, SignalConfig};
 use libm::{log10, pow};
 use serde::Serialize;
 

@@ -9,7 +9,7 @@ use banister_report::{
     LineKind, Panel, ReferenceLine, ReportError, ReportTable, Row, Section, Series, Tone,
     write_results,
 };
-use banister_sim::banister::{CumulativeBudget, Guarantee};
+use banister_sim::banister::guarantee::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
     AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, Results,
     RunSummary,

@@ -23,7 +23,7 @@ macro_rules! play {
                 pub play: Option<banister::toolkit::Play>,
             ] [$($default)* play: None,] [
                 $($method)*
-                fn guarantee(&self) -> banister::Guarantee {
+                fn guarantee(&self) -> banister::guarantee::Guarantee {
                     banister::toolkit::Play::guarantee(self.play)
                 }
                 fn play(&mut self) -> Option<&mut Option<banister::toolkit::Play>> {

@@ -1,7 +1,7 @@
 //! Agents of other papers, and the registry of all agents.
 //!
 //! Rivals stand beside [`banister::Opb`] and [`banister::Oplb`] to be compared with them, on the same problems and
-//! through the same interface. Each module states its problem, guarantee ([`banister::Guarantee`]), cost per round and
+//! through the same interface. Each module states its problem, guarantee ([`banister::guarantee::Guarantee`]), cost per round and
 //! paper; a problem outside an agent's setting is refused with the reason.
 //!
 //! ```

@@ -1,11 +1,10 @@
 //! The registry of agents: parameters, guarantee and construction of every kind.
 
+use banister::decision::Confidence;
+use banister::guarantee::{CumulativeBudget, Guarantee};
 use banister::toolkit::linear::parameter_norm;
 use banister::toolkit::{DELTA, Play, Registered, SnapshotHeader, broken};
-use banister::{
-    Agent, Confidence, CumulativeBudget, Error, Guarantee, Model, OnBreach, OpbConfig, OplbConfig,
-    Problem, SegmentedConfig,
-};
+use banister::{Agent, Error, Model, OnBreach, OpbConfig, OplbConfig, Problem, SegmentedConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

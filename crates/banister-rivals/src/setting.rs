@@ -1,6 +1,7 @@
 //! Problems that rivals refuse.
 
-use banister::{CheckedProblem, Error};
+use banister::Error;
+use banister::toolkit::CheckedProblem;
 
 fn refuse(kind: &str, allowed: String) -> Result<(), Error> {
     Err(Error::invalid("kind", kind, allowed))

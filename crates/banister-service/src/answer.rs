@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use banister::{ArmEstimate, Certificate, SegmentCertificate};
+use banister::ArmEstimate;
+use banister::decision::{Certificate, SegmentCertificate};
 use banister_engine::{
     AlarmRaised, Decided, ExperimentInfo, PublishedPolicy, Reported, Share, Timestamp, named_costs,
 };

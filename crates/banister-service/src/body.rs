@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister::FieldError;
+use banister::toolkit::FieldError;
 use banister_engine::object::Object;
 use serde::de::DeserializeOwned;
 
@@ -110,7 +110,7 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let Object(value) = banister::deserialize(&mut json).map_err(refuse)?;
+    let Object(value) = banister::toolkit::deserialize(&mut json).map_err(refuse)?;
     json.end().map_err(|error| {
         let field = ".".to_string();
         refuse(FieldError { field, error })
@@ -129,7 +129,7 @@ fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem
     }
     let field = if field == "." { "body" } else { &field };
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    match banister::explain(field, text) {
+    match banister::toolkit::explain(field, text) {
         Some(banister::Error::Invalid {
             field,
             value,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::AlarmKind;
+use banister::monitor::AlarmKind;
 use banister_engine::{AlarmRaised, Monitor};
 
 use crate::health::Health;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee, Problem};
+use banister::guarantee::{CumulativeBudget, Guarantee};
+use banister::{Agent, Decision, Error, Problem};
 use banister_rivals::{AgentConfig, DELTA};
 
 /// Rounding that the probabilities of a policy may be off by, together.

@@ -88,7 +88,10 @@ impl CustomExperiment {
     }
 }
 
-fn check_safe_means(means: &[f64], problem: &banister::CheckedProblem) -> Result<(), Error> {
+fn check_safe_means(
+    means: &[f64],
+    problem: &banister::toolkit::CheckedProblem,
+) -> Result<(), Error> {
     let expected = problem.guardrails.len() + 1;
     if means.len() != expected {
         let value = format!("{} numbers", means.len());

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use banister::oplb::Solver;
-use banister::{CheckedProblem, Error, Link, Model, OnBreach, Problem, theory};
+use banister::toolkit::CheckedProblem;
+use banister::{Error, Link, Model, OnBreach, Problem, theory};
 use banister_rivals::AgentConfig;
 
 use crate::agents::AgentSource;

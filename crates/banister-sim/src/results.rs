@@ -7,11 +7,11 @@
 //! NaN, or `None` where it is a count; and reward and costs are means of what was drawn. Prices
 //! are NaN for an agent without certificates. Tables show what is unknown as empty or null.
 
-use banister::{CumulativeBudget, Guarantee};
+use banister::guarantee::{CumulativeBudget, Guarantee};
 use serde::{Deserialize, Serialize};
 
 /// Side of its threshold that a guardrail's signal must stay on.
-pub use banister::Direction;
+pub use banister::toolkit::Direction;
 
 /// The results of one or more experiments, in the order they were asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

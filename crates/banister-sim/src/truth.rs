@@ -1,9 +1,10 @@
 //! Truths that policies are judged by: thresholds in signal units, the best feasible policy, and the limit of
 //! certified play.
 
+use banister::Error;
 use banister::solve::{Lp, LpSolver, Status};
 use banister::theory::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
-use banister::{CheckedProblem, Error};
+use banister::toolkit::CheckedProblem;
 
 use crate::environment::{Dynamics, Environment, SegmentWorld};
 use crate::results::{GuardrailInfo, Optimum};

@@ -28,7 +28,7 @@ pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 ///
 /// ```
 /// let message = "invalid type: string \"x\", expected f64";
-/// let error = banister::explain("delta", message).expect("it is about a value");
+/// let error = banister::toolkit::explain("delta", message).expect("it is about a value");
 /// assert_eq!(error.to_string(), "`delta` is string \"x\": must be a number");
 /// ```
 pub fn explain(field: &str, message: &str) -> Option<Error> {

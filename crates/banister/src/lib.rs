@@ -51,12 +51,12 @@
 //!     ↑_______________________________________________________________________________________│
 //! ```
 //!
-//! 1. `problem/`: what is declared ([`Problem`], [`Guardrail`], [`Signal`]) and its standard form
+//! 1. `problem/`: what is declared ([`Problem`], [`Guardrail`], [`SignalConfig`]) and its standard form
 //! 2. [`interval`] and `estimate/`: counts, sums and confidence intervals by arm; `linear/`: ridge regression on features
 //! 3. `optimism/`: bounds, the optimism lemma, the linear program, ties and floors
-//! 4. `certificate` and `decision`: policies in the user's units
+//! 4. `certificate` and [`decision`]: policies in the user's units
 //! 5. `opb/` ([`Opb`]), [`oplb`] ([`Oplb`]) and [`segmented`] ([`Segmented`]): the agents; `agent`: the interface of all agents
-//! 6. `monitor/`: tests of the assumptions, and alarms
+//! 6. [`monitor`]: tests of the assumptions, and alarms
 //! 7. [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness is the caller's: [`Decision::draw`] takes a
@@ -67,16 +67,16 @@ mod agent;
 mod arm_estimate;
 mod arms;
 mod certificate;
-mod decision;
+pub mod decision;
 mod error;
 mod estimate;
 mod field_error;
 mod fit;
-mod guarantee;
+pub mod guarantee;
 mod guarded;
 pub mod interval;
 mod linear;
-mod monitor;
+pub mod monitor;
 mod opb;
 pub mod oplb;
 mod optimism;
@@ -90,29 +90,34 @@ pub mod segmented;
 pub mod theory;
 pub mod toolkit;
 
+/// Budgets: amounts of a cost that may be spent in a period.
+pub mod budget {
+    pub use crate::problem::{Budget, Period, WhenExhausted};
+}
+
+/// Fields of a context: how features and segments come from what is known of a request.
+pub mod fields {
+    pub use crate::problem::{
+        Category, Field, FieldValue, Fields, Missing, OutOfRange, Unseen, check_segment_fields,
+        is_segment_of_fields, segment_of_fields,
+    };
+}
+
+// What is declared,
+pub use problem::{ArmRanges, ContextArms, Guardrail, Model, Problem, Range, Scope, SignalConfig};
+pub use safe_cost::UnknownSafeCost;
+// what happens,
+pub use decision::{Decision, Fallback};
+pub use monitor::{OnBreach, Origin};
+pub use round::{Choice, Outcome, Pending, Round};
+// who decides,
 pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
-pub use arm_estimate::{ArmEstimate, Estimate, SegmentView};
-pub use arms::Arm;
-pub use banister_solve as solve;
-pub use decision::{
-    Certificate, Confidence, Decision, Fallback, GuardrailCertificate, NamedCertificate,
-    SegmentCertificate, SolverReport,
-};
-pub use error::Error;
-pub use field_error::{FieldError, deserialize, explain};
-pub use guarantee::{CumulativeBudget, Guarantee};
-pub use guarded::Guarded;
 pub use interval::Intervals;
-pub use monitor::{Alarm, AlarmKind, Assumption, FeatureRange, Misfit, Monitor, OnBreach, Origin};
 pub use opb::{Opb, OpbConfig};
 pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
-pub use problem::{
-    ArmRanges, Budget, Category, CheckedProblem, ContextArms, Direction, Field, FieldValue, Fields,
-    Guardrail, Missing, Model, OutOfRange, Period, Problem, RANGE_ADVICE, Range, Scope, Signal,
-    SignalConfig, Standard, Unseen, WhenExhausted, check_seen, check_segment, check_segment_fields,
-    is_segment_of_fields, segment_of_fields, two_numbers,
-};
-pub use round::{Choice, Outcome, Pending, Round};
-pub use safe_cost::UnknownSafeCost;
 pub use segmented::{Segmented, SegmentedConfig};
+// and what is seen of it.
+pub use arm_estimate::{ArmEstimate, Estimate};
+pub use banister_solve as solve;
+pub use error::Error;

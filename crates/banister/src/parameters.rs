@@ -133,13 +133,13 @@ macro_rules! config {
                 self.label.as_deref()
             }
             $(fn takes_features(&self) -> bool {
-                $crate::Guarded::<$learner>::TAKES_FEATURES
+                $crate::toolkit::Guarded::<$learner>::TAKES_FEATURES
             }
             fn build(&self, problem: &$crate::Problem) -> Result<Box<dyn $crate::Agent>, $crate::Error> {
-                Ok(Box::new($crate::Guarded::<$learner>::new(problem, self)?))
+                Ok(Box::new($crate::toolkit::Guarded::<$learner>::new(problem, self)?))
             }
             fn restore(&self, json: &str) -> Result<Box<dyn $crate::Agent>, $crate::Error> {
-                Ok(Box::new($crate::Guarded::<$learner>::restore(json)?))
+                Ok(Box::new($crate::toolkit::Guarded::<$learner>::restore(json)?))
             })?
             $($method)*
         }
@@ -153,11 +153,11 @@ macro_rules! config {
         $crate::config! {
             @ $head $field $default [
                 $($method)*
-                fn guarantee(&self) -> $crate::Guarantee {
-                    $crate::Guarantee::$guarantee
+                fn guarantee(&self) -> $crate::guarantee::Guarantee {
+                    $crate::guarantee::Guarantee::$guarantee
                 }
-                $(fn budget(&self) -> $crate::CumulativeBudget {
-                    $crate::CumulativeBudget::$budget
+                $(fn budget(&self) -> $crate::guarantee::CumulativeBudget {
+                    $crate::guarantee::CumulativeBudget::$budget
                 })?
             ] $($keys)*
         }

@@ -45,7 +45,7 @@ pub(crate) struct TZeroRule {
 /// State that a snapshot keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TZeroState {
+pub(crate) struct TZeroState {
     /// T_0, once reached.
     pub rounds: Option<u64>,
     /// Δ̂ at T_0, the smallest over guardrails.

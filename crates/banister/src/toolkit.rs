@@ -15,13 +15,14 @@
 //!
 //! The crate `banister-rivals` is made of these.
 
-pub use crate::arm_estimate::{of_arm, of_intervals};
-pub use crate::arms::Arms;
+pub use crate::arm_estimate::{SegmentView, of_arm, of_intervals};
+pub use crate::arms::{Arm, Arms};
 pub use crate::certificate::{Answer, Certifier};
 #[doc(no_inline)]
 pub use crate::config;
 pub use crate::error::{broken, finite, open_unit, positive};
 pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
+pub use crate::field_error::{FieldError, deserialize, explain};
 pub use crate::guarded::{Guarded, Learner, Shell, SnapshotHeader};
 pub use crate::monitor::{MonitorState, Next};
 pub use crate::opb::ArmLearner;
@@ -29,6 +30,10 @@ pub use crate::oplb::{ContextLearner, FeatureLearner};
 pub use crate::optimism::{Bounds, Planner};
 pub use crate::parameters::{DELTA, LinearKeys, Registered};
 pub use crate::play::Play;
+pub use crate::problem::{
+    CheckedProblem, Direction, RANGE_ADVICE, Signal, Standard, check_seen, check_segment,
+    two_numbers,
+};
 pub use crate::segmented::SegmentLearner;
 
 /// Agents on feature vectors: the actions on offer, and the regression of all signals on them.

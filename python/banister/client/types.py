@@ -328,7 +328,7 @@ class Confidence(Answer):
     #: Probability, at least, with which no policy ever violates a guardrail: 1 − δ.
     safety: float
     #: Probability, at least, with which the bounds behind optimism hold too, and with them the regret bound: 1 − δ −
-    #: δ_o; `None` where the optimism's regret is bounded in expectation (`index`), or not proven (`sampled`).
+    #: δ_o; `None` where the optimism's regret is bounded in expectation (`index`).
     regret: float | None
 
 

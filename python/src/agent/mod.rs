@@ -6,7 +6,8 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
-use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Round, SegmentView};
+use banister::toolkit::SegmentView;
+use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Round};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -46,7 +47,7 @@ pub(crate) struct Agent {
     /// Length of the context that a decision brings; `None` where it brings none.
     context: Option<usize>,
     /// Fields that contexts are made from, where they have names.
-    fields: Option<banister::Fields>,
+    fields: Option<banister::fields::Fields>,
     /// Fields that segments are made from, none where they have plain names; `None` for agents that do not tell
     /// segments apart.
     segments: Option<Vec<String>>,

@@ -7,7 +7,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use banister::{Alarm, Assumption, Decision as Core};
+use banister::Decision as Core;
+use banister::monitor::{Alarm, Assumption};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

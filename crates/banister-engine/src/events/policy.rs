@@ -3,9 +3,12 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
+use banister::Scope;
+use banister::decision::{GuardrailCertificate, SolverReport};
 use banister::solve::Status;
-use banister::{Agent, ArmEstimate, CheckedProblem, Decision, Error, Estimate, Fallback, Round};
-use banister::{GuardrailCertificate, Scope, SolverReport, Standard};
+use banister::toolkit::CheckedProblem;
+use banister::toolkit::Standard;
+use banister::{Agent, ArmEstimate, Decision, Error, Estimate, Fallback, Round};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! Estimates of actions, in the units of certificates.
 
-use banister::{ArmEstimate, CheckedProblem};
+use banister::ArmEstimate;
+use banister::toolkit::CheckedProblem;
 
 use crate::events::relative_to_safe;
 

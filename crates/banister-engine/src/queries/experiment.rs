@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use banister::{ArmRanges, Assumption, Fallback, Guarantee, Guardrail, OnBreach, SignalConfig};
+use banister::guarantee::Guarantee;
+use banister::monitor::Assumption;
+use banister::{ArmRanges, Fallback, Guardrail, OnBreach, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::Serialize;

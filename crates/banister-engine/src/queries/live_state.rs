@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use banister::{ArmEstimate, Certificate, Monitor, SegmentCertificate};
+use banister::ArmEstimate;
+use banister::decision::{Certificate, SegmentCertificate};
+use banister::monitor::Monitor;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::{ArmEstimate, Scope, SegmentView};
+use banister::toolkit::SegmentView;
+use banister::{ArmEstimate, Scope};
 use schemars::JsonSchema;
 use serde::Serialize;
 

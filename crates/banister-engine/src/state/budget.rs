@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use banister::{Budget, CheckedProblem};
+use banister::budget::Budget;
+use banister::toolkit::CheckedProblem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -362,7 +363,7 @@ impl Budgets {
 
 #[cfg(test)]
 mod tests {
-    use banister::{Period, WhenExhausted};
+    use banister::budget::{Period, WhenExhausted};
 
     use super::*;
 

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::{
-    Agent, Assumption, Certificate, CheckedProblem, Choice, ContextArms, Fields, Model,
-};
+use banister::decision::Certificate;
+use banister::fields::Fields;
+use banister::monitor::Assumption;
+use banister::toolkit::CheckedProblem;
+use banister::{Agent, Choice, ContextArms, Model};
 use schemars::JsonSchema;
 use serde::Serialize;
 

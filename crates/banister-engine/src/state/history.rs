@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use banister::{Estimate, Fallback, SegmentCertificate};
+use banister::decision::SegmentCertificate;
+use banister::{Estimate, Fallback};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Periods of a budget: hours, days, weeks and months in UTC.
 
-use banister::Period;
+use banister::budget::Period;
 
 use crate::time::Timestamp;
 

@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use banister::{AlarmKind, Fallback, OnBreach};
+use banister::monitor::AlarmKind;
+use banister::{Fallback, OnBreach};
 use banister_engine::{Edit, Event, EventKind, Import, ImportOutcomes, Record, rebuild};
 use common::engine::{Engine, conflict, field, plain};
 use common::{Place, both, until};

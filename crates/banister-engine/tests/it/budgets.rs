@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use banister::{Fallback, Period};
+use banister::Fallback;
+use banister::budget::Period;
 use banister_engine::{
     BudgetView, Decide, Decided, Import, ImportOutcomes, PublishedPolicy, Refusal, Timestamp,
     period_bounds, rebuild,

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use banister::Guarantee;
+use banister::guarantee::Guarantee;
 use banister_engine::{Decided, Refusal, rebuild};
 use banister_rivals::AgentConfig;
 use common::Place;

@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use banister::AlarmKind;
+use banister::monitor::AlarmKind;
 use banister_engine::{
     Decide, Decided, Import, ImportOutcomes, Options, ReadSegments, RecordedAlarm, SegmentList,
     rebuild,

@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use banister::{Direction, Guardrail};
+use banister::Guardrail;
+use banister::toolkit::Direction;
 use banister_offline::{Estimator, IntervalKind, Model, Options, Target, Verdict, verdicts};
 use common::{World, rng};
 

@@ -2,9 +2,9 @@
 
 use crate::common;
 
+use banister::monitor::AlarmKind;
 use banister::{
-    Agent, AlarmKind, Choice, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcome,
-    Problem,
+    Agent, Choice, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcome, Problem,
 };
 use banister_offline::{Features, Log, disjoint_features, warm_start};
 use common::{Columns, World, rng, uniform};

@@ -3,7 +3,7 @@
 //! Agents are rows, as in a dot plot, rather than names on elbows around one axis: a dozen of them stay readable, and
 //! the bars that join agents never cross a name.
 
-use banister_sim::banister::Guarantee;
+use banister_sim::banister::guarantee::Guarantee;
 use banister_sim::compare::Ranking;
 
 use super::axes::{self, Axis, Scale, TICK_SIZE, significant};

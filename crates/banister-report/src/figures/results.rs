@@ -1,6 +1,6 @@
 //! Figures of the results of simulations: the paper's curves, shadow prices, and the price of safety.
 
-use banister_sim::banister::Guarantee;
+use banister_sim::banister::guarantee::Guarantee;
 use banister_sim::compare::{Interval95, leaderboard};
 use banister_sim::results::{AgentResult, Direction, GuardrailInfo, InstanceResult, Results};
 

@@ -1,7 +1,7 @@
 //! Dot plots: every agent named once per row of panels, all panels on one axis, whatever the numbers are.
 
 use banister_report::{Dot, DotPanel, DotPlot, png, svg};
-use banister_sim::banister::Guarantee;
+use banister_sim::banister::guarantee::Guarantee;
 use proptest::prelude::*;
 
 use crate::common;

@@ -1,7 +1,7 @@
 //! KL-UCB's bounds of a mean: the ends of { q : n·d(p̂, q) ≤ level }.
 
-use banister::Signal;
 use banister::interval::{kl_lower, kl_upper};
+use banister::toolkit::Signal;
 
 /// d of one signal, in standard units: the binary divergence if it is bounded, the Gaussian one,
 /// (p − q)²/(2R²), if it is sub-Gaussian.

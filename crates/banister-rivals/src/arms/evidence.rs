@@ -1,8 +1,9 @@
 //! Evidence of a rival on arms: counts, sums, and the intervals U, l, u of all arms.
 
+use banister::Error;
 use banister::interval::Level;
 use banister::toolkit::{Bounds, EstimateConfig, Estimates, EstimatesState};
-use banister::{CheckedProblem, Error, Signal};
+use banister::toolkit::{CheckedProblem, Signal};
 
 /// Counts, sums and intervals of all arms, in standard units: signals in [0, 1], costs counted from the
 /// harmless end. Columns of `bounds` are arms.

@@ -1,6 +1,6 @@
 //! The posterior of a mean, for Thompson sampling.
 
-use banister::Signal;
+use banister::toolkit::Signal;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, StandardNormal, StandardUniform};
 

@@ -1,7 +1,8 @@
 //! A rule on arms as a learner: estimates, certificates and snapshots are the same for all.
 
+use banister::guarantee::Guarantee;
 use banister::toolkit::{Answer, EstimatesState, Learner, Next, Shell, of_arm};
-use banister::{AgentView, ArmEstimate, Error, Fallback, Guarantee, Outcome, Problem};
+use banister::{AgentView, ArmEstimate, Error, Fallback, Outcome, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

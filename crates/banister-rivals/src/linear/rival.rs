@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use banister::guarantee::Guarantee;
 use banister::interval::Interval;
 use banister::solve::dense;
 use banister::toolkit::linear::{
     EvidenceState, Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
 use banister::toolkit::{Answer, Learner, Next, Shell, broken, of_intervals};
-use banister::{
-    AgentView, ArmEstimate, ArmRanges, Error, Fallback, Guarantee, Outcome, Problem, Round,
-};
+use banister::{AgentView, ArmEstimate, ArmRanges, Error, Fallback, Outcome, Problem, Round};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

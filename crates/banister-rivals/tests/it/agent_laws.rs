@@ -14,10 +14,11 @@
 //! | a damaged snapshot | is an error, never a panic |
 //! | a set offered anew | is worth what the same set is that stays |
 
+use banister::guarantee::Guarantee;
+use banister::monitor::AlarmKind;
 use banister::{
-    Agent, AlarmAnswer, AlarmKind, ArmRanges, Choice, Decision, Error, Fallback, Guarantee,
-    Guardrail, Link, Origin, Outcome, Pending, Problem, Range, Round, SignalConfig, estimates,
-    observe_all,
+    Agent, AlarmAnswer, ArmRanges, Choice, Decision, Error, Fallback, Guardrail, Link, Origin,
+    Outcome, Pending, Problem, Range, Round, SignalConfig, estimates, observe_all,
 };
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};

@@ -4,7 +4,8 @@ use crate::common;
 use crate::worlds;
 
 use crate::common::player::Player;
-use banister::{Agent, Fallback, Guarantee, Guardrail, Problem, SignalConfig};
+use banister::guarantee::Guarantee;
+use banister::{Agent, Fallback, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use common::Random;
 use common::linear::dot;

@@ -222,7 +222,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
 
 fn known(
     published: &PublishedPolicy,
-    problem: &banister::CheckedProblem,
+    problem: &banister::toolkit::CheckedProblem,
     call: &impl Fn(u32) -> String,
 ) -> Vec<KnownAction> {
     let safe = published.estimate(published.safe);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use banister::{Category, Field, FieldValue, check_segment};
+use banister::fields::{Category, Field, FieldValue};
+use banister::toolkit::check_segment;
 use banister_engine::{
     ExperimentInfo, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
 };

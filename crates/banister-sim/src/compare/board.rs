@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use banister::{CumulativeBudget, Guarantee};
+use banister::guarantee::{CumulativeBudget, Guarantee};
 
 use super::student::student_quantile;
 use crate::results::{AgentResult, Excess, InstanceResult, Measured, RunSummary};

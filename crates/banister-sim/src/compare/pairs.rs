@@ -1,6 +1,6 @@
 //! Paired differences of agents, on each instance and over all of them.
 
-use banister::Guarantee;
+use banister::guarantee::Guarantee;
 
 use super::board::{Interval95, PromiseVerdict, Standing, leaderboard};
 use crate::results::{AgentResult, InstanceResult};

@@ -1,6 +1,6 @@
 //! Ranks of agents over many instances.
 
-use banister::Guarantee;
+use banister::guarantee::Guarantee;
 
 use super::board::{PromiseVerdict, Standing, leaderboard};
 use super::rank_tests::{Friedman, critical_difference, friedman, holm, ranks, signed_rank};

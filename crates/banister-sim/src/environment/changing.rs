@@ -2,8 +2,9 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use banister::Link;
 pub(crate) use banister::solve::dense::dot;
-use banister::{Link, Signal};
+use banister::toolkit::Signal;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

@@ -1,6 +1,7 @@
 //! `directions`: every run draws an instance of its own (`per_run.rs`).
 
-use banister::{Error, Guardrail, Problem, SignalConfig, two_numbers};
+use banister::toolkit::two_numbers;
+use banister::{Error, Guardrail, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
 use super::draw::INSTANCE_SEED;

@@ -1,6 +1,7 @@
 //! `linear`: actions are feature vectors x, and the mean of every signal is ⟨x, parameter⟩.
 
-use banister::{Error, Link, Problem, Signal};
+use banister::toolkit::Signal;
+use banister::{Error, Link, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::changing::{ActionSets, Changing, dot};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use banister::{Error, Link, Signal};
+use banister::toolkit::Signal;
+use banister::{Error, Link};
 use banister_table::RawTable;
 
 use super::changing::{ActionSets, Changing};

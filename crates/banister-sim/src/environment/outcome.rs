@@ -1,6 +1,7 @@
 //! Distributions of outcomes, and arms made of them.
 
-use banister::{Error, Signal};
+use banister::Error;
+use banister::toolkit::Signal;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, StandardNormal};

@@ -6,7 +6,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use banister::{Error, Guardrail, Link, Problem, Signal};
+use banister::toolkit::Signal;
+use banister::{Error, Guardrail, Link, Problem};
 
 use super::changing::dot;
 use super::draw::{direction, instance_stream};

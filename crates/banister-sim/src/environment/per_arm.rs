@@ -2,7 +2,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use banister::{Error, Link, Problem, Signal};
+use banister::toolkit::Signal;
+use banister::{Error, Link, Problem};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 

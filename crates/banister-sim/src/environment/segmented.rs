@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use banister::solve::{BlockLp, Status};
-use banister::{CheckedProblem, Error, Problem, Scope};
+use banister::toolkit::CheckedProblem;
+use banister::{Error, Problem, Scope};
 use rand_chacha::ChaCha8Rng;
 
 use super::custom::{CustomEnvironment, CustomRound, CustomRun};

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use banister::{CheckedProblem, Error, Problem};
+use banister::toolkit::CheckedProblem;
+use banister::{Error, Problem};
 use banister_table::RawTable;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

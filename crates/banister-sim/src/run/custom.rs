@@ -1,7 +1,8 @@
 //! Runs of user-supplied environments, with every number checked.
 
 use banister::solve::Status;
-use banister::{Agent, CheckedProblem, Choice, Error, Origin, Outcome, Round};
+use banister::toolkit::CheckedProblem;
+use banister::{Agent, Choice, Error, Origin, Outcome, Round};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};

@@ -1,6 +1,7 @@
 //! Metrics of a run: policies judged on true means or, without them, sums of what was drawn.
 
-use banister::{Decision, GuardrailCertificate};
+use banister::Decision;
+use banister::decision::GuardrailCertificate;
 
 use super::drawn::Drawn;
 use super::environment::RunEnvironment;

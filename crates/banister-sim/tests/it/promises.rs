@@ -1,6 +1,7 @@
 //! Sums of excesses, verdicts on promises, leaderboards by promise, and paired differences that hold at once.
 
-use banister::{Agent, CumulativeBudget, Decision, Error, Guarantee, Outcome, Round};
+use banister::guarantee::{CumulativeBudget, Guarantee};
+use banister::{Agent, Decision, Error, Outcome, Round};
 use banister_sim::compare::{
     Agents, Comparison, Entry, PromiseVerdict, leaderboard, overall, pairs,
 };

@@ -1,6 +1,6 @@
 //! Ranks over instances: the tests behind them, and who is ranked.
 
-use banister::{CumulativeBudget, Guarantee};
+use banister::guarantee::{CumulativeBudget, Guarantee};
 use banister_sim::compare::{
     LeftUnranked, critical_difference, friedman, holm, rankings, signed_rank,
 };

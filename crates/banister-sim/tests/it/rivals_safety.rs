@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use banister::Guarantee;
+use banister::guarantee::Guarantee;
 use banister_rivals::AgentConfig;
 use banister_sim::results::AgentResult;
 use banister_sim::{

@@ -131,7 +131,7 @@ struct Turn {
 /// A test as a snapshot keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FitState {
+pub(crate) struct FitState {
     cells: cells::CellsState,
     turn: Turn,
 }

@@ -29,7 +29,7 @@ pub(crate) struct Budget {
 /// Place of an arm among those first pulled, from 1; 0 before, and for an arm that needs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Place(u32);
+pub(crate) struct Place(u32);
 
 impl Place {
     /// True for an arm that was numbered.

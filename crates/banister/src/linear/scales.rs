@@ -30,7 +30,7 @@ const GROWTH_PER_DIMENSION: f64 = GROWTH / 8.0;
 const GIVEN: f64 = 1e-3;
 
 /// λ_0 by default, for actions of at most this length.
-pub fn default_ridge(longest: f64) -> f64 {
+pub(crate) fn default_ridge(longest: f64) -> f64 {
     let ridge = SHARE * longest * longest;
     // Nothing but zero is on offer, or all but zero.
     if ridge.is_normal() { ridge } else { SHARE }
@@ -101,7 +101,7 @@ impl Scales {
 
 /// Intervals by the best level: the numbers that they are computed from.
 #[derive(Debug, Clone, Copy)]
-pub struct MultiScale {
+pub(crate) struct MultiScale {
     /// S, or S⊥ where the part along x_0 is known.
     pub parameter_norm: f64,
     /// ln(1/δ_s), which the levels share.
@@ -110,12 +110,12 @@ pub struct MultiScale {
 
 impl MultiScale {
     /// Half-widths of a signal's intervals, in units of its range; without rounding of its predictions.
-    pub fn widths(&self, evidence: &Evidence, signal: usize) -> Widths {
+    pub(crate) fn widths(&self, evidence: &Evidence, signal: usize) -> Widths {
         self.widths_by(&evidence.regression, evidence.signals[signal].r, signal)
     }
 
     /// The same by a regression on its own, for noise R.
-    pub fn widths_by(&self, regression: &Regression, r: f64, signal: usize) -> Widths {
+    pub(crate) fn widths_by(&self, regression: &Regression, r: f64, signal: usize) -> Widths {
         let (lambda, slack) = (regression.lambda(), regression.solved_rounding());
         let mut widths = Widths {
             of_square: self.squares_by(regression, r, signal),
@@ -132,7 +132,7 @@ impl MultiScale {
     }
 
     /// β_k² of every level.
-    pub fn squared_radii(&self, evidence: &Evidence, signal: usize) -> [f64; LEVELS] {
+    pub(crate) fn squared_radii(&self, evidence: &Evidence, signal: usize) -> [f64; LEVELS] {
         self.squares_by(&evidence.regression, evidence.signals[signal].r, signal)
     }
 
@@ -143,7 +143,7 @@ impl MultiScale {
     }
 
     /// ln(1/δ_k) of one level.
-    pub fn level_price(&self) -> f64 {
+    pub(crate) fn level_price(&self) -> f64 {
         self.log_level + libm::log(LEVELS as f64)
     }
 }

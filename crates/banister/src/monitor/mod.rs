@@ -5,13 +5,13 @@
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
-//! | `breach` | costs of decisions, in their order, above the threshold ([`detector`]) | P(within n outcomes) ≤ n/A per guardrail |
+//! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | P(within n outcomes) ≤ n/A per guardrail |
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
-//! | `safe_cost` | the safe action's outcomes against its declared cost ([`declared`]) | ≤ δ, ever |
+//! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `segments` | nearly as many names of segments as there is room for: a warning | none |
 //! | `missing` | outcomes that are given up, by segment and by arm (`missing`) | ≤ 0.002, ever |
-//! | `model_refuted` | costs of a part of the outcomes against the model of the features ([`crate::fit`]) | ≤ δ, ever |
+//! | `model_refuted` | costs of a part of the outcomes against the model of the features (`fit`) | ≤ δ, ever |
 //!
 //! [`OnBreach`] says what an alarm does; one about missing outcomes only informs. Files, in reading order: `alarm`,
 //! `detector`, `declared`, `order`, `missing`, `assumption`, `saved`.

@@ -40,7 +40,7 @@ pub(crate) struct Leaned {
 
 impl Leaned {
     /// Makes room for every column.
-    pub fn resize(&mut self, bounds: &Bounds) {
+    pub(crate) fn resize(&mut self, bounds: &Bounds) {
         let (columns, m) = (bounds.columns(), bounds.thresholds.len());
         self.cost_lower.resize(m, Vec::new());
         let lists = [&mut self.lean, &mut self.reward, &mut self.spread];
@@ -50,7 +50,7 @@ impl Leaned {
     }
 
     /// Works out the table from the leans.
-    pub fn update(&mut self, bounds: &Bounds) {
+    pub(crate) fn update(&mut self, bounds: &Bounds) {
         for (a, &lean) in self.lean.iter().enumerate() {
             let (mean, upper) = (bounds.reward_mean[a], bounds.reward_upper[a]);
             self.reward[a] = (mean + lean * (upper - mean)).clamp(0.0, 1.0);

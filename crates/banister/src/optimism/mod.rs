@@ -419,7 +419,7 @@ pub(crate) struct LpPlan {
 }
 
 impl LpPlan {
-    pub fn new(problem: &CheckedProblem, floor: f64, planner: Planner) -> Self {
+    pub(crate) fn new(problem: &CheckedProblem, floor: f64, planner: Planner) -> Self {
         let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
         Self {
             bounds: Bounds::new(thresholds, floor),
@@ -429,7 +429,7 @@ impl LpPlan {
     }
 
     /// Makes room for other actions.
-    pub fn resize(&mut self, actions: usize, safe: usize) {
+    pub(crate) fn resize(&mut self, actions: usize, safe: usize) {
         self.bounds.safe = safe;
         self.bounds.resize(actions);
         self.planner.reset(actions);
@@ -437,7 +437,7 @@ impl LpPlan {
 
     /// Solves the program for bounds that have margin, and publishes its policy if it checks. `number` numbers columns.
     #[inline(always)]
-    pub fn publish(
+    pub(crate) fn publish(
         &mut self,
         shell: &mut Shell,
         number: impl Fn(&Arms, usize) -> usize,
@@ -450,7 +450,7 @@ impl LpPlan {
     }
 
     /// Copies the safe action's pessimistic costs.
-    pub fn write_safe_costs(&self, shell: &mut Shell) {
+    pub(crate) fn write_safe_costs(&self, shell: &mut Shell) {
         let safe = self.bounds.safe;
         for (cost, row) in shell.safe_costs.iter_mut().zip(&self.bounds.cost_upper) {
             *cost = row[safe];

@@ -47,7 +47,7 @@ impl Direction {
     /// Distance beyond the threshold, in the signal's units; negative where the guardrail is kept.
     ///
     /// ```
-    /// use banister::Direction;
+    /// use banister::toolkit::Direction;
     ///
     /// assert_eq!(Direction::AtMost.excess(0.75, 0.5), 0.25);
     /// assert_eq!(Direction::AtLeast.excess(0.75, 0.5), -0.25);

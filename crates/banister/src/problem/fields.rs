@@ -31,7 +31,7 @@ const OTHER: &str = "other";
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use banister::{FieldValue, Fields};
+/// use banister::fields::{FieldValue, Fields};
 ///
 /// let fields: Fields = serde_json::from_str(
 ///     r#"{"country": {"kind": "category", "values": ["de", "fr"]},

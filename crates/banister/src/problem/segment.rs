@@ -10,7 +10,7 @@ const MOST_FIELDS: usize = 16;
 /// never share a name.
 ///
 /// ```
-/// let name = banister::segment_of_fields([("country", "de"), ("device", "mobile")]);
+/// let name = banister::fields::segment_of_fields([("country", "de"), ("device", "mobile")]);
 /// assert_eq!(name, "country=de, device=mobile");
 /// ```
 pub fn segment_of_fields<'a>(values: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {

@@ -207,7 +207,7 @@ impl CheckedProblem {
     }
 
     /// Refuses a reward and costs that are no observations, or not one per guardrail. One outside its range is an
-    /// observation: it refutes the declaration ([`crate::AlarmKind::Range`]).
+    /// observation: it refutes the declaration ([`crate::monitor::AlarmKind::Range`]).
     pub fn check_reported(
         &self,
         arm: Option<usize>,

@@ -20,7 +20,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub fn new(thresholds: &[f64], columns: usize) -> Self {
+    pub(super) fn new(thresholds: &[f64], columns: usize) -> Self {
         let mut bounds = Bounds::new(thresholds.to_vec(), 0.0);
         bounds.resize(columns);
         Self {

@@ -65,18 +65,18 @@ pub(super) struct CheckedSegmented {
 
 impl CheckedSegmented {
     /// Parameters of the estimates of pairs of a segment and an arm in an epoch, counted from 0.
-    pub fn pairs_in(&self, epoch: u32) -> EstimateConfig {
+    pub(super) fn pairs_in(&self, epoch: u32) -> EstimateConfig {
         self.estimates(epoch, 1.0 - FREQUENCIES - POOLS, self.expected)
     }
 
     /// Parameters of the estimates of a pool, counted from 0, in an epoch: every pool has a share of its own.
-    pub fn pool_in(&self, epoch: u32, pool: u32) -> EstimateConfig {
+    pub(super) fn pool_in(&self, epoch: u32, pool: u32) -> EstimateConfig {
         let j = f64::from(pool) + 1.0;
         self.estimates(epoch, POOLS / (j * (j + 1.0)), 1)
     }
 
     /// No segments yet.
-    pub fn no_segments(&self, problem: &CheckedProblem) -> Segments {
+    pub(super) fn no_segments(&self, problem: &CheckedProblem) -> Segments {
         let config = &self.config;
         Segments::new(
             problem.declared.segments.len(),
@@ -86,7 +86,7 @@ impl CheckedSegmented {
     }
 
     /// Level of the confidence set of frequencies.
-    pub fn frequencies_in(&self, epoch: u32) -> f64 {
+    pub(super) fn frequencies_in(&self, epoch: u32) -> f64 {
         FREQUENCIES * self.config.delta * epoch_share(self.monitor.on_breach, epoch)
     }
 

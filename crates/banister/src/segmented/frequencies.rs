@@ -63,7 +63,7 @@ pub(super) struct Worst {
 
 impl Worst {
     /// Finds the bound for g; `delta` is the level of the set. Without contexts, the largest g.
-    pub fn refresh(&mut self, counts: &Counts, g: &[f64], unseen: f64, delta: f64) {
+    pub(super) fn refresh(&mut self, counts: &Counts, g: &[f64], unseen: f64, delta: f64) {
         if counts.total == 0 {
             self.at = None;
             self.unseen = g.iter().copied().fold(unseen, f64::max);
@@ -107,7 +107,7 @@ impl Worst {
     }
 
     /// Takes another g into the bound, at the multipliers found last.
-    pub fn update(&mut self, counts: &Counts, g: &[f64], unseen: f64) {
+    pub(super) fn update(&mut self, counts: &Counts, g: &[f64], unseen: f64) {
         for (s, &n) in counts.seen.iter().enumerate() {
             self.set(s, n, g[s]);
         }
@@ -115,13 +115,13 @@ impl Worst {
     }
 
     /// True if there is a bound for these counts that others can start from.
-    pub fn is_ready(&self, counts: &Counts) -> bool {
+    pub(super) fn is_ready(&self, counts: &Counts) -> bool {
         let fits = self.frequencies.len() == counts.seen.len();
         fits && self.at.is_some_and(|at| at.lambda > 0.0)
     }
 
     /// Takes another g_s into the bound.
-    pub fn set(&mut self, s: usize, n: u64, g: f64) {
+    pub(super) fn set(&mut self, s: usize, n: u64, g: f64) {
         let Some(Multipliers { lambda, t, .. }) = self.at else {
             return;
         };
@@ -132,12 +132,12 @@ impl Worst {
     }
 
     /// Takes another g_∞.
-    pub fn set_unseen(&mut self, g: f64) {
+    pub(super) fn set_unseen(&mut self, g: f64) {
         self.unseen = g;
     }
 
     /// The bound; the largest g where there are no contexts yet.
-    pub fn bound(&self) -> f64 {
+    pub(super) fn bound(&self) -> f64 {
         match self.at {
             None => self.unseen,
             Some(Multipliers { lambda, t, .. }) => {
@@ -147,7 +147,7 @@ impl Worst {
     }
 
     /// Frequency of unseen segments at which the bound is attained.
-    pub fn unseen_frequency(&self) -> f64 {
+    pub(super) fn unseen_frequency(&self) -> f64 {
         let seen: f64 = self.frequencies.iter().sum();
         (1.0 - seen).clamp(0.0, 1.0)
     }

@@ -34,7 +34,7 @@ pub(super) struct Overall {
 }
 
 impl Overall {
-    pub fn new(guardrail: usize, threshold: f64) -> Self {
+    pub(super) fn new(guardrail: usize, threshold: f64) -> Self {
         Self {
             guardrail,
             threshold,
@@ -49,7 +49,7 @@ impl Overall {
     }
 
     /// Bounds the safe arm's mean; the first row of the program is made with its worst frequencies.
-    pub fn bound_safe(&mut self, contexts: &Contexts, blocks: &[Block]) {
+    pub(super) fn bound_safe(&mut self, contexts: &Contexts, blocks: &[Block]) {
         let i = self.guardrail;
         let worst = &mut self.worst_safe;
         bound(worst, &mut self.g, contexts, |s| safe_cost(&blocks[s], i));
@@ -61,7 +61,7 @@ impl Overall {
 
     /// Bounds the table's mean, and takes its worst frequencies for the next row. Returns the excess over the
     /// threshold as a share of the margin.
-    pub fn bound_table(&mut self, contexts: &Contexts, blocks: &[Block]) -> f64 {
+    pub(super) fn bound_table(&mut self, contexts: &Contexts, blocks: &[Block]) -> f64 {
         let i = self.guardrail;
         let worst = &mut self.worst;
         bound(worst, &mut self.g, contexts, |s| blocks[s].costs[i]);
@@ -71,14 +71,26 @@ impl Overall {
     }
 
     /// Takes a block's new cost of the safe arm into its bound.
-    pub fn set_safe(&mut self, segments: &Segments, counts: &Counts, b: usize, block: &Block) {
+    pub(super) fn set_safe(
+        &mut self,
+        segments: &Segments,
+        counts: &Counts,
+        b: usize,
+        block: &Block,
+    ) {
         let g = safe_cost(block, self.guardrail);
         set_block(&mut self.worst_safe, segments, counts, b, g);
         self.safe = self.worst_safe.bound();
     }
 
     /// Takes the cost of a block's new policy into the table's bound.
-    pub fn set_table(&mut self, segments: &Segments, counts: &Counts, b: usize, block: &Block) {
+    pub(super) fn set_table(
+        &mut self,
+        segments: &Segments,
+        counts: &Counts,
+        b: usize,
+        block: &Block,
+    ) {
         let g = block.costs[self.guardrail];
         set_block(&mut self.worst, segments, counts, b, g);
         self.table = self.worst.bound();

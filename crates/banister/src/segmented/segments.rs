@@ -67,7 +67,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    pub fn new(declared: usize, most: usize, until: u64) -> Self {
+    pub(super) fn new(declared: usize, most: usize, until: u64) -> Self {
         Self {
             owners: vec![None],
             hand: declared,
@@ -78,12 +78,12 @@ impl Segments {
         }
     }
 
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
     /// Adds a segment to the pool, unless there are too many.
-    pub fn add(&mut self, name: &str) -> Option<usize> {
+    pub(super) fn add(&mut self, name: &str) -> Option<usize> {
         if self.list.len() >= self.most {
             return None;
         }
@@ -101,24 +101,28 @@ impl Segments {
     }
 
     /// Names that there is room for.
-    pub fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         self.most
     }
 
     /// True if a new name leaves little room for others, or finds none.
-    pub fn are_many(&self) -> bool {
+    pub(super) fn are_many(&self) -> bool {
         self.most > self.declared && 10 * self.list.len() >= 9 * self.most
     }
 
     /// Takes note that a segment was met.
-    pub fn meet(&mut self, segment: usize) {
+    pub(super) fn meet(&mut self, segment: usize) {
         let most = CREDIT.saturating_mul(self.until);
         let own = &mut self.list[segment].credit;
         *own = own.saturating_add(CREDIT).min(most);
     }
 
     /// Lets a rare segment give way to a new name, if the hand finds one; `is_kept` are not to go.
-    pub fn replace_rare(&mut self, name: &str, is_kept: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn replace_rare(
+        &mut self,
+        name: &str,
+        is_kept: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         let (s, last) = (self.hand, self.list.len());
         if s >= last {
             return None;
@@ -138,13 +142,13 @@ impl Segments {
     }
 
     /// Gives a segment a policy of its own.
-    pub fn tell_apart(&mut self, segment: usize) {
+    pub(super) fn tell_apart(&mut self, segment: usize) {
         self.list[segment].block = self.owners.len();
         self.owners.push(Some(segment));
     }
 
     /// Counts a context.
-    pub fn count(&mut self, segment: Option<usize>) {
+    pub(super) fn count(&mut self, segment: Option<usize>) {
         self.total += 1;
         match segment {
             Some(s) => self.list[s].contexts += 1,
@@ -153,7 +157,7 @@ impl Segments {
     }
 
     /// Forgets the contexts; who has a policy of its own stays.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         (self.total, self.others) = (0, 0);
         self.list
             .iter_mut()
@@ -161,7 +165,7 @@ impl Segments {
     }
 
     /// Decisions of a segment, or of those beyond the largest number, whose outcomes have not come.
-    pub fn waiting(&mut self, segment: Option<usize>) -> &mut u64 {
+    pub(super) fn waiting(&mut self, segment: Option<usize>) -> &mut u64 {
         match segment {
             Some(s) => &mut self.list[s].waiting,
             None => &mut self.others_waiting,
@@ -169,7 +173,7 @@ impl Segments {
     }
 
     /// Ends the wait for an outcome. False if none was expected.
-    pub fn has_come(&mut self, segment: Option<usize>) -> bool {
+    pub(super) fn has_come(&mut self, segment: Option<usize>) -> bool {
         let waiting = self.waiting(segment);
         let expected = *waiting > 0;
         *waiting -= u64::from(expected);
@@ -177,23 +181,23 @@ impl Segments {
     }
 
     /// True at 64, 128, 256, … contexts.
-    pub fn has_doubled(&self) -> bool {
+    pub(super) fn has_doubled(&self) -> bool {
         self.total >= FIRST && self.total.is_power_of_two()
     }
 
     /// True sixteen times between 64 and 128 contexts, between 128 and 256, ….
-    pub fn is_time_to_look(&self) -> bool {
+    pub(super) fn is_time_to_look(&self) -> bool {
         self.total >= FIRST && self.total.is_multiple_of((1 << self.total.ilog2()) / 16)
     }
 
     /// True if some segment of the pool was seen often enough to leave it.
-    pub fn may_leave_pool(&self) -> bool {
+    pub(super) fn may_leave_pool(&self) -> bool {
         let may = |s: &Segment| s.block == POOL && s.contexts >= self.until;
         self.list.iter().any(may)
     }
 
     /// Lets segments leave the pool that were seen often enough. True if any did.
-    pub fn leave_pool(&mut self) -> bool {
+    pub(super) fn leave_pool(&mut self) -> bool {
         let before = self.owners.len();
         for segment in 0..self.list.len() {
             let Segment {

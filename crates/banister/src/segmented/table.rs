@@ -88,7 +88,7 @@ struct Room {
 }
 
 impl Table {
-    pub fn new(problem: &CheckedProblem) -> Self {
+    pub(super) fn new(problem: &CheckedProblem) -> Self {
         let of = |scope: Scope| {
             let guardrails = problem.guardrails.iter().enumerate();
             guardrails.filter(move |(_, g)| g.scope == scope)
@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// Makes room for the blocks of segments, with this many arms, and everything anew the next time.
-    pub fn make_room(&mut self, segments: &Segments, columns: usize) {
+    pub(super) fn make_room(&mut self, segments: &Segments, columns: usize) {
         let blocks = segments.owners.iter();
         self.blocks = blocks
             .map(|_| Block::new(&self.all_thresholds, columns))
@@ -141,12 +141,12 @@ impl Table {
     }
 
     /// True if the frequencies are to be computed again.
-    pub fn is_due(&self, total: u64) -> bool {
+    pub(super) fn is_due(&self, total: u64) -> bool {
         total >= self.due
     }
 
     /// Makes the table for the bounds of its blocks; `refresh` writes those of one that changed.
-    pub fn plan(
+    pub(super) fn plan(
         &mut self,
         segments: &Segments,
         delta: f64,
@@ -440,7 +440,7 @@ impl Table {
 
     /// Estimated mean reward of the table, of the safe arm everywhere without one, and the variance of the estimate
     /// for rewards as noisy as they can be.
-    pub fn earnings(&self) -> (f64, f64) {
+    pub(super) fn earnings(&self) -> (f64, f64) {
         let mixed = if self.verdict == TableStatus::Planned {
             self.mixed
         } else {
@@ -473,7 +473,7 @@ impl Table {
     }
 
     /// π·u of a block under a guardrail, the safe arm mixed in.
-    pub fn mixed_cost(&self, b: usize, guardrail: usize) -> f64 {
+    pub(super) fn mixed_cost(&self, b: usize, guardrail: usize) -> f64 {
         let block = &self.blocks[b];
         let (own, safe) = (
             block.costs[guardrail],
@@ -489,7 +489,7 @@ impl Table {
 
     /// Bound on a guardrail's mean cost over all segments, its part that frequencies add, and its price; `None` for
     /// one in each segment.
-    pub fn overall(&self, guardrail: usize) -> Option<(f64, f64, f64)> {
+    pub(super) fn overall(&self, guardrail: usize) -> Option<(f64, f64, f64)> {
         let place = self
             .overall
             .iter()
@@ -499,13 +499,13 @@ impl Table {
     }
 
     /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them.
-    pub fn safe_overall(&self, guardrail: usize) -> Option<f64> {
+    pub(super) fn safe_overall(&self, guardrail: usize) -> Option<f64> {
         let row = self.overall.iter().find(|row| row.guardrail == guardrail)?;
         Some(row.safe)
     }
 
     /// Reward per unit of a guardrail's cost that a block would earn with a little more of it.
-    pub fn price_in(&self, b: usize, guardrail: usize) -> f64 {
+    pub(super) fn price_in(&self, b: usize, guardrail: usize) -> f64 {
         if self.each.contains(&guardrail) {
             self.local_price(guardrail, b)
         } else {
@@ -514,7 +514,7 @@ impl Table {
     }
 
     /// Price of a guardrail in each segment, in one of them.
-    pub fn local_price(&self, guardrail: usize, b: usize) -> f64 {
+    pub(super) fn local_price(&self, guardrail: usize, b: usize) -> f64 {
         let place = self.each.iter().position(|&i| i == guardrail);
         let prices = self.pessimistic.block_prices(b);
         place

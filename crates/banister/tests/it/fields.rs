@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister::{FieldValue, Fields};
+use banister::fields::{FieldValue, Fields};
 use proptest::prelude::*;
 
 fn fields(json: &str) -> Fields {

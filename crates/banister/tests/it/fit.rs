@@ -4,7 +4,8 @@ use crate::common::Random;
 
 use crate::common::player::Inspect as _;
 use crate::common::player::{Oplb, OplbPerArm};
-use banister::{Agent, Alarm, AlarmKind, Guardrail, Link, Model, OnBreach, OplbConfig, Problem};
+use banister::monitor::{Alarm, AlarmKind};
+use banister::{Agent, Guardrail, Link, Model, OnBreach, OplbConfig, Problem};
 
 fn spend() -> Guardrail {
     Guardrail {

@@ -3,9 +3,9 @@
 use crate::common;
 use banister::Agent as _;
 
+use banister::toolkit::Direction;
 use banister::{
-    ArmEstimate, Direction, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, Round,
-    SignalConfig,
+    ArmEstimate, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, Round, SignalConfig,
 };
 use common::{Random, at_most, problem};
 use proptest::prelude::*;

@@ -5,9 +5,10 @@ use crate::common;
 use crate::common::player::Inspect as _;
 use crate::common::player::Oplb;
 use banister::interval::kl;
+use banister::monitor::AlarmKind;
 use banister::{
-    Agent, AlarmKind, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism, Origin,
-    Outcome, Problem, Round,
+    Agent, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism, Origin, Outcome,
+    Problem, Round,
 };
 use common::{Random, at_most};
 

@@ -179,7 +179,8 @@ fn a_round_by_its_numbers_is_solved_and_checked() {
 #[test]
 fn a_round_with_impossible_numbers_is_refused() {
     let good = round(&mut Random::new(1), 3, 4, Solver::Exact);
-    let rows: [(fn(&mut Round), &[&str]); 17] = [
+    type Row = (fn(&mut Round), &'static [&'static str]);
+    let rows: [Row; 17] = [
         (|r| r.actions.clear(), &["actions", "empty"]),
         (
             |r| r.actions[2] = vec![1.0],

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::common::player::Inspect as _;
+use banister::monitor::AlarmKind;
 use banister::{
-    Agent, AlarmKind, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig,
-    OplbConfig, Optimism, Outcome, Problem, Range, Round, SegmentedConfig, SignalConfig,
-    UnknownSafeCost,
+    Agent, ArmRanges, Fallback, Guardrail, Intervals, OnBreach, Opb, OpbConfig, OplbConfig,
+    Optimism, Outcome, Problem, Range, Round, SegmentedConfig, SignalConfig, UnknownSafeCost,
 };
 
 use crate::common::{Random, at_most, brute_force_lp, problem};

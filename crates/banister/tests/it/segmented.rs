@@ -2,11 +2,10 @@
 
 use crate::common::player::Inspect as _;
 use crate::common::player::Segmented;
+use banister::fields::{is_segment_of_fields, segment_of_fields};
+use banister::monitor::AlarmKind;
 use banister::segmented::worst_mean;
-use banister::{
-    Agent, AlarmKind, Guardrail, OnBreach, Problem, Scope, SegmentedConfig, is_segment_of_fields,
-    segment_of_fields,
-};
+use banister::{Agent, Guardrail, OnBreach, Problem, Scope, SegmentedConfig};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -2,9 +2,8 @@
 
 use crate::common::player::Inspect as _;
 use crate::common::player::Segmented;
-use banister::{
-    Agent as _, AlarmKind, Guardrail, OnBreach, Origin, Outcome, Problem, SegmentedConfig,
-};
+use banister::monitor::AlarmKind;
+use banister::{Agent as _, Guardrail, OnBreach, Origin, Outcome, Problem, SegmentedConfig};
 
 use crate::common::Random;
 
@@ -108,7 +107,7 @@ fn the_pool_is_not_judged_by_the_segments_that_report_early() {
             for seed in 0..runs() {
                 let (violations, agent) = play_late(seed, 6000, late, pool_until);
                 wrong += usize::from(violations > 0);
-                let told = |alarm: &banister::Alarm| alarm.kind == AlarmKind::Missing;
+                let told = |alarm: &banister::monitor::Alarm| alarm.kind == AlarmKind::Missing;
                 let alarms = agent.monitor().alarms();
                 assert_eq!(alarms.iter().any(told), late.is_none(), "{alarms:?}");
                 if let Some(alarm) = alarms.iter().find(|alarm| told(alarm)) {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use banister::{
-    Agent, CheckedProblem, Guarantee, Round, Scope, SegmentedConfig, SignalConfig, check_seen,
-};
+use banister::guarantee::Guarantee;
+use banister::toolkit::{CheckedProblem, check_seen};
+use banister::{Agent, Round, Scope, SegmentedConfig, SignalConfig};
 use banister_rivals::AgentConfig;
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
-use banister::Budget;
+use banister::budget::Budget;
 
 /// Largest number of a signal, and largest feature: squares and sums of them stay finite.
 const LARGEST_SIGNAL: f64 = 1e100;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use banister::Fields;
+use banister::fields::Fields;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::value::MapAccessDeserializer;

@@ -12,7 +12,8 @@ mod segments;
 
 use std::collections::BTreeMap;
 
-use banister::{ArmRanges, CheckedProblem, Error, Guardrail, Problem, SignalConfig};
+use banister::toolkit::CheckedProblem;
+use banister::{ArmRanges, Error, Guardrail, Problem, SignalConfig};
 use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::object::{self, OneOrMany};
 use crate::refusal::Refusal;
 pub(crate) use agent::round;
-use banister::Budget;
+use banister::budget::Budget;
 pub(crate) use checks::{
     LARGEST_FEATURE, check_cost_names, check_label, check_length, check_range,
 };

@@ -1,6 +1,7 @@
 //! Alarms of an experiment: raised while folding, recorded as events, acknowledged by people.
 
-use banister::{Alarm, AlarmAnswer, AlarmKind, OnBreach};
+use banister::monitor::{Alarm, AlarmKind};
+use banister::{AlarmAnswer, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

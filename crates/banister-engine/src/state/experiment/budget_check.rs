@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::{CheckedProblem, Fallback, WhenExhausted};
+use banister::Fallback;
+use banister::budget::WhenExhausted;
+use banister::toolkit::CheckedProblem;
 
 use super::{Experiment, ExperimentStatus};
 use crate::events::{DecisionEvent, PublishedPolicy};

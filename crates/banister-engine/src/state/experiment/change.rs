@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use banister::{AlarmAnswer, Budget, Fallback, OnBreach};
+use banister::budget::Budget;
+use banister::{AlarmAnswer, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -61,7 +61,7 @@ pub(crate) fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), Error
 /// An alarm with the names of its arm and of its segment, where it is about one.
 #[derive(Clone)]
 pub(crate) struct NamedAlarm {
-    pub alarm: banister::Alarm,
+    pub alarm: banister::monitor::Alarm,
     pub arm: Option<String>,
     pub segment: Option<String>,
 }
@@ -78,7 +78,7 @@ pub struct SegmentCount {
 }
 
 /// Segments, and the number of all.
-pub(crate) type SegmentsView = (Vec<banister::SegmentView>, usize);
+pub(crate) type SegmentsView = (Vec<banister::toolkit::SegmentView>, usize);
 
 /// An agent and what its policies depend on.
 pub struct Core {
@@ -97,7 +97,7 @@ pub(crate) struct LearnedView {
     pub outcomes: u64,
     /// Estimates of all arms.
     pub estimates: Vec<ArmEstimate>,
-    pub monitor: Option<banister::Monitor>,
+    pub monitor: Option<banister::monitor::Monitor>,
 }
 
 impl Core {

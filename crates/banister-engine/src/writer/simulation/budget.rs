@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use banister::Fallback;
 
-use banister::{Budget, WhenExhausted};
+use banister::budget::{Budget, WhenExhausted};
 
 /// Microseconds of an hour: all budgets of a world are per hour.
 const HOUR: i64 = 3_600_000_000;

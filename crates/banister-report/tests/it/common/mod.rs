@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use banister_report::{Cell, Document, Figure, FigureRef, ReportTable, Section, Tone};
-use banister_sim::banister::{CumulativeBudget, Guarantee};
+use banister_sim::banister::guarantee::{CumulativeBudget, Guarantee};
 use banister_sim::results::{
     AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, Results,
     RunSummary,

@@ -82,7 +82,7 @@ pub(super) struct ArmSets {
 /// All that outcomes of an arm have changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ArmSetsState {
+pub(super) struct ArmSetsState {
     pulls: u64,
     pub(super) places: [Place; 2],
     regression: RegressionState,

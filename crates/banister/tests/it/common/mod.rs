@@ -9,7 +9,8 @@ pub mod player;
 use std::collections::BTreeMap;
 
 use banister::interval::Interval;
-use banister::{Agent, CheckedProblem, Error, Guardrail, Opb, Outcome, Problem};
+use banister::toolkit::CheckedProblem;
+use banister::{Agent, Error, Guardrail, Opb, Outcome, Problem};
 use rand::{Rng as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

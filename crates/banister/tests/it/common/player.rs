@@ -2,10 +2,12 @@
 
 use std::ops::{Deref, DerefMut};
 
+use banister::monitor::Monitor;
+use banister::toolkit::Guarded;
 use banister::toolkit::{ContextLearner, FeatureLearner, Learner, SegmentLearner};
 use banister::{
-    Agent, AlarmAnswer, ArmEstimate, ArmRanges, Choice, Decision, Error, Fallback, Guarded,
-    Monitor, Origin, Outcome, Pending, Problem, Round,
+    Agent, AlarmAnswer, ArmEstimate, ArmRanges, Choice, Decision, Error, Fallback, Origin, Outcome,
+    Pending, Problem, Round,
 };
 
 pub type Oplb = Player<Guarded<FeatureLearner>>;
