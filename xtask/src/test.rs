@@ -23,7 +23,7 @@ pub const STEPS: [Step; 8] = [
     Step::new("doc", &[], doc),
     crate::paper::BUILD,
     Step::new("rust", &[Need::Postgresql], || {
-        cargo(&["test", "--workspace", "--locked"])
+        cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])
     }),
     Step {
         beside_next: true,

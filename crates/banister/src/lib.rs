@@ -121,3 +121,6 @@ pub use segmented::{Segmented, SegmentedConfig};
 pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
 pub use error::Error;
+// For `config!`; people find it in `toolkit`.
+#[doc(hidden)]
+pub use guarded::Guarded;

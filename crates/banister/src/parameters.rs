@@ -133,13 +133,13 @@ macro_rules! config {
                 self.label.as_deref()
             }
             $(fn takes_features(&self) -> bool {
-                $crate::toolkit::Guarded::<$learner>::TAKES_FEATURES
+                $crate::Guarded::<$learner>::TAKES_FEATURES
             }
             fn build(&self, problem: &$crate::Problem) -> Result<Box<dyn $crate::Agent>, $crate::Error> {
-                Ok(Box::new($crate::toolkit::Guarded::<$learner>::new(problem, self)?))
+                Ok(Box::new($crate::Guarded::<$learner>::new(problem, self)?))
             }
             fn restore(&self, json: &str) -> Result<Box<dyn $crate::Agent>, $crate::Error> {
-                Ok(Box::new($crate::toolkit::Guarded::<$learner>::restore(json)?))
+                Ok(Box::new($crate::Guarded::<$learner>::restore(json)?))
             })?
             $($method)*
         }
