@@ -4,7 +4,7 @@ The models are LiteLLM's mocks: they answer at once, from no network, at the pri
 judge knows how good they are; the gateway has to find out.
 
     python examples/llm_gateway.py                             # an agent of its own decides
-    python examples/llm_gateway.py --experiment gateway        # a running service decides: banister serve
+    python examples/llm_gateway.py --experiment gateway        # a running service decides: banisterd serve
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The first experiment, with nothing but curl. Start the service first, in another terminal:
 #
-#     banister serve --data-dir banister-data
+#     banisterd serve --data-dir banister-data
 #
 # Then: sh examples/quickstart.sh
 set -eu

@@ -1,9 +1,10 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
+use banister::Restored;
 use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
-use banister::{Error, Guardrail, Problem, Range, Round, Scope, SignalConfig};
-use banister_rivals::{AgentConfig, Restored};
+use banister::{Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
+use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

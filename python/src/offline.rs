@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use banister::Error;
 use banister::toolkit::Direction;
+use banister::{Error, Registry as _};
 use banister_offline::{
     CheckedLog, Estimates, Estimator, Features, GuardrailVerdict, IntervalKind, Log, Model,
     Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, verdicts,

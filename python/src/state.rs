@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use banister::fields::Fields;
 use banister::monitor::Alarm;
 use banister::{
-    AlarmAnswer, Choice, ContextArms, Error, Model, Origin, Outcome, Pending, Problem, Round,
+    AlarmAnswer, Choice, ContextArms, Error, Model, Origin, Outcome, Pending, Problem,
+    Registry as _, Round,
 };
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::PyValueError;

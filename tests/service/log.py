@@ -8,7 +8,7 @@ from .server import banister
 
 
 def rebuild(data_dir):
-    """What `banister rebuild` says of the log."""
+    """What `banisterd rebuild` says of the log."""
     rebuilt = json.loads(banister("rebuild", "--json", "--quiet", "--data-dir", data_dir).stdout)
     assert rebuilt["equal"] is True, rebuilt
     assert all(experiment["equal"] for experiment in rebuilt["experiments"])

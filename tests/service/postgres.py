@@ -140,7 +140,7 @@ class Database:
         return banister("token", *args, "--database", self.url(), **more).stdout.strip()
 
     def rebuild(self):
-        """What `banister rebuild` says of the log; all is equal."""
+        """What `banisterd rebuild` says of the log; all is equal."""
         rebuilt = json.loads(banister("rebuild", "--json", "--quiet", "--database", self.url(), deadline=120).stdout)
         assert rebuilt["equal"] is True, rebuilt
         assert all(experiment["equal"] for experiment in rebuilt["experiments"])

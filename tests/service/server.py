@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("BANISTER", str(ROOT / "target" / "debug" / "banister"))
+PROGRAM = os.environ.get("BANISTERD", str(ROOT / "target" / "debug" / "banisterd"))
 LONG = os.environ.get("BANISTER_LONG") == "1"
 #: Whatever is waited for comes within this many seconds, or the test fails.
 DEADLINE = 30
@@ -87,7 +87,7 @@ class Answer:
 
 
 class Server:
-    """`banister serve` in a process of its own, on a port that it keeps when it is started again."""
+    """`banisterd serve` in a process of its own, on a port that it keeps when it is started again."""
 
     def __init__(self, data_dir, logs, *flags, env=None, host="127.0.0.1", prefix=()):
         self.data_dir, self.logs, self.host = pathlib.Path(data_dir), pathlib.Path(logs), host

@@ -55,9 +55,9 @@ fn python() -> Outcome {
 
 /// The service under load, from a second process on this machine.
 fn service() -> Outcome {
-    cargo(&["build", "--release", "--locked"])?;
+    cargo(&["build", "--release", "--locked", "-p", "banisterd"])?;
     load::run(
-        &target().join("release").join("banister"),
+        &target().join("release").join("banisterd"),
         &root().join("benches/load"),
     )
 }

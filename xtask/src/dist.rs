@@ -13,6 +13,9 @@ pub const STEPS: [Step; 3] = [
     Step::new("wheel", &[Need::Python(TESTS)], wheel),
 ];
 
+/// What people run.
+const PROGRAMS: [&str; 2] = ["banister", "banisterd"];
+
 pub const AUDIT: [Step; 1] = [Step::new("audit", &[Need::Cargo("cargo-deny")], || {
     cargo(&["deny", "--all-features", "check"])
 })];
@@ -38,17 +41,10 @@ fn crates() -> Outcome {
     ])
 }
 
-/// A stripped program with its completions, manual page, licences and README in one archive.
+/// Both programs, stripped, each with its completions and manual page, licences and README in one archive.
 fn binary() -> Outcome {
-    cargo(&[
-        "build",
-        "--profile",
-        "dist",
-        "--locked",
-        "-p",
-        "banister-cli",
-    ])?;
-    let program = target().join("dist").join("banister");
+    let build = ["build", "--profile", "dist", "--locked"];
+    cargo(&[&build[..], &["-p", "banister-cli", "-p", "banisterd"]].concat())?;
     let name = format!("banister-{}-{}", env!("CARGO_PKG_VERSION"), triple()?);
     let place = target().join("archives");
     let folder = place.join(&name);
@@ -57,23 +53,21 @@ fn binary() -> Outcome {
     }
     let completions = folder.join("completions");
     fs::create_dir_all(&completions).map_err(at(&completions))?;
-    for (from, to) in [
-        (program.clone(), "banister"),
-        (root().join("README.md"), "README.md"),
-        (root().join("CHANGELOG.md"), "CHANGELOG.md"),
-        (root().join("LICENSE-MIT"), "LICENSE-MIT"),
-        (root().join("LICENSE-APACHE"), "LICENSE-APACHE"),
-    ] {
-        fs::copy(&from, folder.join(to)).map_err(at(&from))?;
+    for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        fs::copy(root().join(file), folder.join(file)).map_err(at(Path::new(file)))?;
     }
-    for (shell, file) in [
-        ("bash", "banister.bash"),
-        ("zsh", "_banister"),
-        ("fish", "banister.fish"),
-    ] {
-        write_output(&program, &["completions", shell], &completions.join(file))?;
+    for name in PROGRAMS {
+        let program = target().join("dist").join(name);
+        fs::copy(&program, folder.join(name)).map_err(at(&program))?;
+        for (shell, file) in [
+            ("bash", format!("{name}.bash")),
+            ("zsh", format!("_{name}")),
+            ("fish", format!("{name}.fish")),
+        ] {
+            write_output(&program, &["completions", shell], &completions.join(file))?;
+        }
+        write_output(&program, &["man"], &folder.join(format!("{name}.1")))?;
     }
-    write_output(&program, &["man"], &folder.join("banister.1"))?;
     let archive = place.join(format!("{name}.tar.gz"));
     run(Command::new("tar")
         .args(["--sort=name", "--owner=0", "--group=0", "-czf"])
@@ -85,20 +79,21 @@ fn binary() -> Outcome {
     try_archive(&archive, &name)
 }
 
-/// Unpacks the archive into an empty folder and runs the program there without any environment.
+/// Unpacks the archive into an empty folder and runs the programs there without any environment.
 fn try_archive(archive: &Path, name: &str) -> Outcome {
     let place = empty("try-archive")?;
     run(Command::new("tar")
         .arg("-xzf")
         .arg(archive)
         .current_dir(&place))?;
-    let program = place.join(name).join("banister");
     fs::write(place.join("smoke.toml"), SMOKE).map_err(at(&place))?;
-    for args in [
-        &["--version"][..],
-        &["run", "smoke.toml", "--quiet", "--out", "out"],
+    let run_smoke = ["run", "smoke.toml", "--quiet", "--out", "out"];
+    for (program, args) in [
+        ("banister", &["--version"][..]),
+        ("banister", &run_smoke),
+        ("banisterd", &["--version"]),
     ] {
-        run(Command::new(&program)
+        run(Command::new(place.join(name).join(program))
             .args(args)
             .env_clear()
             .current_dir(&place))?;
@@ -165,7 +160,11 @@ fn write_output(program: &Path, args: &[&str], path: &Path) -> Outcome {
         .output()
         .map_err(at(program))?;
     if !output.status.success() || output.stdout.is_empty() {
-        return Err(format!("`banister {}` printed nothing", args.join(" ")));
+        return Err(format!(
+            "`{} {}` printed nothing",
+            program.display(),
+            args.join(" ")
+        ));
     }
     fs::write(path, output.stdout).map_err(at(path))
 }

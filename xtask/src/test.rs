@@ -99,10 +99,10 @@ fn fast_tests() -> Outcome {
 fn python() -> Outcome {
     // What the Rust tests built, rather than the same with other features once more.
     cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
-    let binary = target().join("debug").join("banister");
+    let binary = target().join("debug").join("banisterd");
     run(Command::new(TESTS.python())
         .args(["-m", "pytest", "-q", "tests"])
-        .env("BANISTER", binary)
+        .env("BANISTERD", binary)
         .current_dir(root()))
 }
 

@@ -9,7 +9,7 @@ use miette::{LabeledSpan, NamedSource, miette};
 use serde::de::DeserializeOwned;
 
 use crate::args::Simulation;
-use crate::failure::Failure;
+use banister_terminal::Failure;
 
 /// Reads and checks one experiment file, with the command line's overrides.
 pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment, Failure> {

@@ -8,7 +8,7 @@ use banister_sim::{Experiment, Options, Progress, Results};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::args::Simulation;
-use crate::failure::Failure;
+use banister_terminal::Failure;
 
 /// Runs the experiments on as many threads as asked for.
 pub fn simulate(

@@ -1,7 +1,5 @@
 //! Tables for people, in the terminal and in the report alike.
 
-use std::io::Write;
-
 use banister::guarantee::Guarantee;
 use banister_report::figures::axes::significant;
 use banister_report::tables::rounds_until_alarm;
@@ -11,13 +9,7 @@ use banister_sim::results::AgentResult;
 use comfy_table::{CellAlignment, presets};
 use serde_json::json;
 
-use crate::failure::Failure;
-
-/// Prints a line; a closed pipe is an error, where `println!` would panic.
-pub fn say(line: impl std::fmt::Display) -> Result<(), Failure> {
-    writeln!(std::io::stdout().lock(), "{line}")?;
-    Ok(())
-}
+use banister_terminal::{Failure, say};
 
 /// Regrets beside those of the first instance, in which the safe cost is known: of the same agent, or
 /// of the first one where there is no such agent.

@@ -55,4 +55,4 @@ fn status(infeasible: bool, gap: f64) -> Status {
 }
 
 pub use banister::toolkit::DELTA;
-pub use registry::{AgentConfig, Restored};
+pub use registry::AgentConfig;

@@ -93,7 +93,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
             if exposed && tokens.iter().all(|token| token.role == REVOKED) {
                 return Err(ServeError::Setting(format!(
                     "`listen` is {}, where others could reach it, but no token was made: make one with \
-                     `banister token create --role admin NAME`, with the same database",
+                     `banisterd token create --role admin NAME`, with the same database",
                     settings.listen
                 )));
             }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use banister::guarantee::{CumulativeBudget, Guarantee};
-use banister::{Agent, Decision, Error, Problem};
+use banister::{Agent, Decision, Error, Problem, Registry as _};
 use banister_rivals::{AgentConfig, DELTA};
 
 /// Rounding that the probabilities of a policy may be off by, together.

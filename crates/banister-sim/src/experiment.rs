@@ -4,7 +4,7 @@ use std::path::Path;
 
 use banister::oplb::Solver;
 use banister::toolkit::CheckedProblem;
-use banister::{Error, Link, Model, OnBreach, Problem, theory};
+use banister::{Error, Link, Model, OnBreach, Problem, Registry as _, theory};
 use banister_rivals::AgentConfig;
 
 use crate::agents::AgentSource;

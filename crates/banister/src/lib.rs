@@ -84,6 +84,7 @@ mod optimism;
 pub mod parameters;
 mod play;
 mod problem;
+mod registry;
 mod round;
 mod safe_cost;
 pub mod segmented;
@@ -116,6 +117,7 @@ pub use interval::Intervals;
 pub use opb::{Opb, OpbConfig};
 pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
+pub use registry::{AgentConfig, Registry, Restored};
 pub use segmented::{Segmented, SegmentedConfig};
 // and what is seen of it.
 pub use arm_estimate::{ArmEstimate, Estimate};

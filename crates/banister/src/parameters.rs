@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::guarantee::{CumulativeBudget, Guarantee};
 use crate::monitor::OnBreach;
 use crate::play::Play;
-use crate::problem::Problem;
+use crate::problem::{Model, Problem};
 
 /// δ of the intervals, unless an agent is given its own.
 pub const DELTA: f64 = 0.01;
@@ -33,6 +33,10 @@ pub trait Registered {
     }
     /// True for an agent on feature vectors.
     fn takes_features(&self) -> bool;
+    /// Parameters of named arms that share a context.
+    fn model(&self) -> Model {
+        Model::Shared
+    }
     /// δ, if it has one.
     fn delta(&mut self) -> Option<&mut f64> {
         None

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
 use banister::toolkit::SegmentView;
-use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Round};
+use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};

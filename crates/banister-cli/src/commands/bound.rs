@@ -6,9 +6,9 @@ use banister_report::{Cell, ReportTable};
 use serde_json::json;
 
 use crate::args::Bound;
-use crate::failure::Failure;
 use crate::input::read_instance;
 use crate::terminal::{self, number};
+use banister_terminal::Failure;
 
 pub fn bound(args: &Bound) -> Result<(), Failure> {
     if let Some(path) = &args.experiment {
@@ -125,7 +125,7 @@ fn linear(args: &Bound, dimension: usize, horizon: u64) -> Result<(), Failure> {
             "alpha_r": bounds.alpha_r,
             "t_zero": [bounds.t_zero.0, bounds.t_zero.1],
         });
-        terminal::say(value)?;
+        banister_terminal::say(value)?;
         return Ok(());
     }
     let regret = |what: &str, x: f64| row(what, number(x), vacuous(horizon, x));
@@ -190,7 +190,7 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
             "hoeffding_radius": bounds.hoeffding_radius,
             "paper_radius": bounds.paper_radius,
         });
-        terminal::say(value)?;
+        banister_terminal::say(value)?;
         return Ok(());
     }
     let title = format!(

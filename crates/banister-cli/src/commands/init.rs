@@ -1,8 +1,7 @@
 //! `banister init`: a commented example to start from.
 
 use crate::args::Init;
-use crate::failure::Failure;
-use crate::terminal;
+use banister_terminal::Failure;
 
 const ARMS: &str = include_str!("../../experiments/example.toml");
 const LINEAR: &str = include_str!("../../experiments/example-linear.toml");
@@ -16,7 +15,7 @@ pub fn init(args: &Init) -> Result<(), Failure> {
     }
     let example = if args.linear { LINEAR } else { ARMS };
     banister_report::write_atomically(&args.path, example.as_bytes())?;
-    terminal::say(format!(
+    banister_terminal::say(format!(
         "Wrote {0}. Run it with:\n  banister run {0}",
         args.path.display()
     ))?;

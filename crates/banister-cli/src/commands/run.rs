@@ -6,10 +6,10 @@ use banister_report::{Document, Figure, FigureRef, Section};
 use banister_sim::{Experiment, Results};
 
 use crate::args::Run;
-use crate::failure::Failure;
 use crate::input::read_experiment;
 use crate::progress::simulate;
 use crate::terminal;
+use banister_terminal::Failure;
 
 pub fn run(args: &Run) -> Result<(), Failure> {
     let experiments = args
@@ -37,7 +37,7 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let written =
         banister_report::write_results(&out, &results, &document, &resolved(&experiments)?)?;
     if args.simulation.json {
-        terminal::say(terminal::summary_json(&results))?;
+        banister_terminal::say(terminal::summary_json(&results))?;
         return Ok(());
     }
     terminal::print(&terminal::summary(&results))?;
@@ -46,9 +46,9 @@ pub fn run(args: &Run) -> Result<(), Failure> {
         terminal::print(&alarms)?;
     }
     for sentence in terminal::violations_in_words(&results) {
-        terminal::say(sentence)?;
+        banister_terminal::say(sentence)?;
     }
-    terminal::say(format!(
+    banister_terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
         out.display(),

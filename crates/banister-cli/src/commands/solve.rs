@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::Solve;
-use crate::failure::Failure;
 use crate::input::explain_unknown;
+use banister_terminal::Failure;
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]

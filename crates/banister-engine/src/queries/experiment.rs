@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use banister::AgentConfig;
 use banister::guarantee::Guarantee;
 use banister::monitor::Assumption;
-use banister::{ArmRanges, Fallback, Guardrail, OnBreach, SignalConfig};
-use banister_rivals::AgentConfig;
+use banister::{ArmRanges, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 

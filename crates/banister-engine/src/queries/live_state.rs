@@ -103,17 +103,15 @@ impl Query for ReadState {
     }
 
     fn prepare(&mut self, learner: &mut Core) {
-        self.learned = Some(learner.view(false));
+        self.learned = Some(learner.view());
     }
 
     fn answer(self, state: &mut EngineState) -> Result<ExperimentState, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
-        // Of one that samples the last policy that was drawn, not another.
-        let with_policy = experiment.trace.latest.is_none();
         let learned = match self.learned {
             Some(learned) => learned?,
-            None => experiment.learner.with(|core| core.view(with_policy))?,
+            None => experiment.learner.with(|core| core.view())?,
         };
         let policy = learned.policy.map(|policy| {
             let budgets = experiment.budgets.clone();

@@ -7,7 +7,7 @@ use banister::decision::Certificate;
 use banister::fields::Fields;
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
-use banister::{Agent, Choice, ContextArms, Model};
+use banister::{Agent, Choice, ContextArms, Model, Registry as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -235,12 +235,6 @@ fn the_reaction_to_alarms_changes(place: &Place) {
         let view = engine.change("y", json!({"on_breach": reaction})).unwrap();
         assert_eq!(json!(view.on_breach), json!(reaction));
     }
-    let unwatched = json!({"name": "z", "arms": ["a", "b"], "safe": "a", "guardrails": [], "agent": {"kind": "ucb1"}});
-    engine.create(unwatched).unwrap();
-    assert_eq!(
-        field(engine.change("z", json!({"on_breach": "alert"}))),
-        "on_breach"
-    );
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }

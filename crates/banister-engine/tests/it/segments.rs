@@ -1,6 +1,7 @@
 //! Decisions in segments: declared, decided, learned from and folded again.
 
 use crate::common;
+use banister::Registry as _;
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

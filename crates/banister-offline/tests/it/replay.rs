@@ -5,7 +5,8 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use banister::{
-    Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Outcome, Problem, Round,
+    Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Outcome, Problem,
+    Registry as _, Round,
 };
 use banister_offline::{Features, Log, MAX_CHECKPOINTS, ReplayOptions, disjoint_features, replay};
 use banister_rivals::AgentConfig;

@@ -18,7 +18,7 @@ use banister::guarantee::Guarantee;
 use banister::monitor::AlarmKind;
 use banister::{
     Agent, AlarmAnswer, ArmRanges, Choice, Decision, Error, Fallback, Guardrail, Link, Origin,
-    Outcome, Pending, Problem, Range, Round, SignalConfig, estimates, observe_all,
+    Outcome, Pending, Problem, Range, Registry as _, Round, SignalConfig, estimates, observe_all,
 };
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use crate::common;
 use crate::counting;
 
 use crate::common::player::Inspect as _;
-use banister::Problem;
+use banister::{Problem, Registry as _};
 use banister_rivals::AgentConfig;
 use common::{Random, at_most, problem};
 

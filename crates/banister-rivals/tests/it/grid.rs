@@ -1,6 +1,6 @@
 //! Grids of constants: declared values only, every point an agent that can be built, ours without any.
 
-use banister::{Guardrail, Problem};
+use banister::{Guardrail, Problem, Registry as _};
 use banister_rivals::AgentConfig;
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::counting;
 use crate::worlds;
-use banister::{Choice, Outcome, Round};
+use banister::{Choice, Outcome, Registry as _, Round};
 
 use common::Random;
 use serde_json::json;

@@ -4,6 +4,7 @@
 use crate::common;
 use crate::common::player::Player;
 use crate::worlds;
+use banister::Registry as _;
 
 use common::Random;
 use common::linear::{Matrix, dot, length, log_det, solve};

@@ -5,7 +5,7 @@ use crate::worlds;
 
 use crate::common::player::Player;
 use banister::guarantee::Guarantee;
-use banister::{Agent, Fallback, Guardrail, Problem, SignalConfig};
+use banister::{Agent, Fallback, Guardrail, Problem, Registry as _, SignalConfig};
 use banister_rivals::AgentConfig;
 use common::Random;
 use common::linear::dot;

@@ -5,7 +5,7 @@ use crate::common::linear::{dot, unit};
 use crate::counting;
 
 use crate::common::player::Player;
-use banister::{Agent, Guardrail, Outcome, Problem, Round, SignalConfig};
+use banister::{Agent, Guardrail, Outcome, Problem, Registry as _, Round, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::json;
 

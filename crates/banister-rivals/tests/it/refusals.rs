@@ -4,7 +4,7 @@ use crate::common;
 use crate::worlds;
 
 use crate::common::player::{Inspect as _, Player};
-use banister::{Agent, Fallback, Guardrail, Problem, Round};
+use banister::{Agent, Fallback, Guardrail, Problem, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use banister_rivals::linear::Play;
 use common::linear::dot;

@@ -3,7 +3,7 @@
 use crate::common;
 
 use crate::common::player::Inspect as _;
-use banister::{Agent, Guardrail, Opb, OpbConfig, Problem, Round, SignalConfig};
+use banister::{Agent, Guardrail, Opb, OpbConfig, Problem, Registry as _, Round, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@
 use crate::common::Random;
 use crate::common::linear::{dot, length, unit};
 use crate::common::player::Player;
-use banister::{Agent, Guardrail, Problem, SignalConfig};
+use banister::{Agent, Guardrail, Problem, Registry as _, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
 //! Health, metrics, the documents and the page.
 
+use banister::Registry as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,7 @@ pub async fn whoami(Extension(principal): Extension<Principal>) -> Response {
 
 /// The registry of agents.
 pub async fn agents() -> Response {
-    json(&banister_rivals::AgentConfig::schema())
+    json(&banister::AgentConfig::schema())
 }
 
 pub async fn page() -> Response {

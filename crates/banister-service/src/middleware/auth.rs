@@ -189,7 +189,7 @@ fn check_host(request: &Parts) -> Result<(), Problem> {
         return Ok(());
     }
     let allowed =
-        "without tokens only this machine is served: make one with `banister token create`";
+        "without tokens only this machine is served: make one with `banisterd token create`";
     let status = StatusCode::FORBIDDEN;
     Err(Problem::of_field(status, "host", host, allowed))
 }

@@ -1,5 +1,6 @@
 //! Rounds per second of every registered agent, and how that compares with banister's own.
 
+use banister::Registry as _;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Agents, Comparison, Entry};
 use banister_sim::{ExperimentConfig, Options, Progress, run_shard};

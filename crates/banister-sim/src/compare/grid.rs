@@ -4,7 +4,7 @@
 //! per value; a field of an agent makes one agent per value, and these meet on the same instances. Where a
 //! field is a list by nature (`rewards`, `range`, `mu`), a list of such lists is what sweeps it.
 
-use banister::Error;
+use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 use serde_json::{Map, Value};
 

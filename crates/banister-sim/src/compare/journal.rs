@@ -46,7 +46,14 @@ impl std::fmt::Display for JournalError {
     }
 }
 
-impl std::error::Error for JournalError {}
+impl std::error::Error for JournalError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(error) => Some(error),
+            Self::Unusable(_, error) => Some(error),
+        }
+    }
+}
 
 impl From<Error> for JournalError {
     fn from(error: Error) -> Self {

@@ -4,7 +4,7 @@ use std::iter::repeat;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use banister::Error;
+use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 
 use super::entry::{Entry, Fields};

@@ -1,7 +1,7 @@
 //! Tuning of rivals: the best point of each declared grid on the instances of the suite `tuning`.
 
-use banister::Error;
 use banister::guarantee::Guarantee;
+use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 
 use super::board::{PromiseVerdict, TUNED, leaderboard};

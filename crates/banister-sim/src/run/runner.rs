@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use banister::Error;
+use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 

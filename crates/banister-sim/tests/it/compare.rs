@@ -1,5 +1,6 @@
 //! Comparisons: leaderboards, who fits, grids, suites, published numbers.
 
+use banister::Registry as _;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber,

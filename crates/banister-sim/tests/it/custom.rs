@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem};
+use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem, Registry as _};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{

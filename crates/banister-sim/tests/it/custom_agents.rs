@@ -4,7 +4,9 @@ use crate::common;
 
 use std::path::Path;
 
-use banister::{Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Outcome, Round};
+use banister::{
+    Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Outcome, Registry as _, Round,
+};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{

@@ -1,5 +1,6 @@
 //! The held-out suite: drawn from its own seed, pinned to the digit; tuning chooses what it says it does.
 
+use banister::Registry as _;
 use std::collections::BTreeMap;
 
 use banister_rivals::AgentConfig;

@@ -2,6 +2,7 @@
 //! those that do not are seen to break it, so the counter counts.
 
 use crate::common;
+use banister::Registry as _;
 
 use banister::guarantee::Guarantee;
 use banister_rivals::AgentConfig;

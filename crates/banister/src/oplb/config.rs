@@ -165,6 +165,9 @@ config! {
     fn horizon(&mut self, unknown: bool) -> Option<&mut Option<u64>> {
         self.needs_horizon(unknown).then_some(&mut self.horizon)
     }
+    fn model(&self) -> crate::problem::Model {
+        self.model
+    }
     fn linear(&mut self) -> Option<LinearKeys<'_>> {
         let default = self.default_lambda();
         Some(LinearKeys {

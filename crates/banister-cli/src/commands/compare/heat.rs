@@ -4,7 +4,7 @@ use banister_report::{FigureRef, HeatMap, HeatPanel};
 use banister_sim::Results;
 use banister_sim::compare::{Comparison, FieldValue, leaderboard};
 
-use crate::failure::Failure;
+use banister_terminal::Failure;
 
 /// Panels beyond which a map is no longer read.
 const MAX_PANELS: usize = 24;

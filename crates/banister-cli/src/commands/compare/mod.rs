@@ -7,6 +7,7 @@ pub mod published;
 mod tables;
 mod tuning;
 
+use banister::Registry as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,10 +22,10 @@ use banister_sim::{Gathered, Options, Results, Trace};
 
 use super::run::{file_name, resolved};
 use crate::args::Compare;
-use crate::failure::Failure;
 use crate::input;
 use crate::progress::with_bar;
 use crate::terminal;
+use banister_terminal::Failure;
 
 /// The journal's name in the folder of the results, while the comparison is not finished.
 pub const JOURNAL: &str = "unfinished.journal";
@@ -96,7 +97,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     // Only now: the runs are in the results.
     journal.remove()?;
     if args.simulation.json {
-        return terminal::say(subject.json());
+        return banister_terminal::say(subject.json());
     }
     for table in subject.leaderboards(true) {
         terminal::print(&table)?;
@@ -105,7 +106,7 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
         terminal::print(&published::table(&rows))?;
     }
     say_left_out(&comparison.left_out)?;
-    terminal::say(format!(
+    banister_terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
         out.display(),
@@ -310,9 +311,9 @@ fn say_left_out(left_out: &[LeftOut]) -> Result<(), Failure> {
     if left_out.is_empty() {
         return Ok(());
     }
-    terminal::say("Skipped, as they do not support the instance:")?;
+    banister_terminal::say("Skipped, as they do not support the instance:")?;
     for line in LeftOut::lines(left_out) {
-        terminal::say(format!("  {line}"))?;
+        banister_terminal::say(format!("  {line}"))?;
     }
-    terminal::say("")
+    banister_terminal::say("")
 }

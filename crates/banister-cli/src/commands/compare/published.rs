@@ -7,8 +7,8 @@ use banister_sim::compare::{
 };
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
 use crate::terminal::{self, UNKNOWN, count, number};
+use banister_terminal::Failure;
 
 /// Meaning of the verdicts, for readers.
 pub const VERDICTS: &str = "With a spread (the standard deviation of the published runs) a number agrees if the 95% \
@@ -32,7 +32,7 @@ pub struct Row<'a> {
 pub fn show(as_json: bool) -> Result<(), Failure> {
     let all = stored()?;
     if as_json {
-        return terminal::say(json!({
+        return banister_terminal::say(json!({
             "published": all.iter().map(stored_json).collect::<Vec<_>>(),
             "unreproduced": UNREPRODUCED.map(|(paper, reason)| json!({"paper": paper, "reason": reason})),
         }));
@@ -52,13 +52,13 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
             ..table(&part).without(&["source", "suite", "measure"])
         })?;
     }
-    terminal::say("Papers whose numbers are not above:")?;
+    banister_terminal::say("Papers whose numbers are not above:")?;
     for line in reasons() {
-        terminal::say(format!("  {line}"))?;
+        banister_terminal::say(format!("  {line}"))?;
     }
-    terminal::say("")?;
+    banister_terminal::say("")?;
     for line in remade(&all) {
-        terminal::say(line)?;
+        banister_terminal::say(line)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The tables of a comparison.
 
+use banister::Registry as _;
 use banister_report::{Cell, ReportTable, Tone};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Interval95, Overall, Pair, PromiseVerdict, Standing, leaderboard};

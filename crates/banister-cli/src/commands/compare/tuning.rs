@@ -1,11 +1,12 @@
 //! Files of the suite `tuning`: every point of the grids with its score, and the chosen constants.
 
+use banister::Registry as _;
 use banister_report::tables::{DataTable, count, number, text};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{Tried, chosen};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use banister_terminal::Failure;
 
 /// `tuning.csv`, one row per rival and point, and `tuned.json`, the agents that suites add.
 pub fn files(tried: &[Tried]) -> Result<Vec<(String, Vec<u8>)>, Failure> {

@@ -5,8 +5,8 @@ use banister_sim::{EnvironmentConfig, Experiment, Results};
 
 use super::linear::{self, Linear, Watched};
 use crate::args::Simulation;
-use crate::failure::Failure;
 use crate::input::built_in;
+use banister_terminal::Failure;
 
 /// τ, the experiment as published and as the text states it.
 const PAPER: [(&str, &str); 3] = [

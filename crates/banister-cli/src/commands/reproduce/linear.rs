@@ -5,8 +5,8 @@ use banister_sim::results::InstanceResult;
 use banister_sim::{Coverage, EnvironmentConfig, Experiment, Progress, Results};
 
 use crate::args::Simulation;
-use crate::failure::Failure;
 use crate::input::built_in;
+use banister_terminal::Failure;
 
 const CONTEXTUAL: &str = include_str!("../../../experiments/linear/contextual.toml");
 const MARGIN: &str = include_str!("../../../experiments/linear/margin.toml");

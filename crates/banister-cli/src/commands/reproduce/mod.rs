@@ -17,9 +17,9 @@ use claims::{Claim, Distance};
 use super::compare::published;
 use super::run::resolved;
 use crate::args::Reproduce;
-use crate::failure::Failure;
 use crate::progress::with_bar;
 use crate::terminal;
+use banister_terminal::Failure;
 
 pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     let mut experiments = experiments::experiments(&args.simulation)?;
@@ -59,10 +59,10 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
             "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
             "published_regret": distances.iter().map(Distance::to_json).collect::<Vec<_>>(),
         });
-        terminal::say(value)?;
+        banister_terminal::say(value)?;
         return Ok(());
     }
-    terminal::say("")?;
+    banister_terminal::say("")?;
     terminal::print(&ReportTable {
         title: "The paper's experiment".into(),
         ..terminal::summary(&parts.paper)
@@ -76,7 +76,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     })?;
     terminal::print(&linear_report::coverage_table(&parts.linear))?;
     terminal::print(&claims::table(&claims))?;
-    terminal::say(format!(
+    banister_terminal::say(format!(
         "{} files in {}; open {}",
         written.len(),
         args.out.display(),

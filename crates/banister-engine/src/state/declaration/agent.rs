@@ -1,15 +1,32 @@
 //! The agent that a declaration asks for, with the defaults and limits of a service.
 
 use banister::oplb::LongFeatures;
-use banister::{OpbConfig, OplbConfig, SegmentedConfig};
-use banister_rivals::AgentConfig;
+use banister::{AgentConfig, OpbConfig, OplbConfig, Registry as _, SegmentedConfig};
+use serde::{Deserializer, de::Error as _};
 
 use super::checks::check_guarantee;
 use super::{Declaration, DeclaredContext, Kind, LONGEST_FEATURES, NamedArm};
+use crate::object;
 use crate::refusal::Refusal;
 
 /// Multiplications that exact OPLB may spend on a decision: some hundredths of a second.
 const MOST_WORK: u64 = 20_000_000;
+
+/// Reads the agent of a declaration; a kind that only comparisons have is refused with the reason.
+pub(super) fn declared<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<AgentConfig>, D::Error> {
+    object::option(from).map_err(|error: D::Error| {
+        let message = error.to_string();
+        match message.strip_prefix("unknown variant ") {
+            Some(rest) => D::Error::custom(format!(
+                "unknown kind {rest}: a service decides by banister's own agents; those of other papers are compared \
+                 with them in the program `banister`"
+            )),
+            None => error,
+        }
+    })
+}
 
 impl Declaration {
     pub(super) fn config(
@@ -26,12 +43,7 @@ impl Declaration {
             }
             (None, false) => AgentConfig::Opb(OpbConfig::default()),
             (None, true) => AgentConfig::Oplb(OplbConfig::default()),
-        }
-        .with_whole_actions();
-        if config.plays_parts() {
-            let allowed = "decisions choose whole actions: use `mixed`, or omit it";
-            return Err(Refusal::invalid("agent.play", "scaled", allowed));
-        }
+        };
         if linear && !config.takes_features() {
             let allowed = "this agent knows no features: use `oplb`";
             return Err(Refusal::invalid("agent.kind", config.label(), allowed));
@@ -70,16 +82,14 @@ impl Declaration {
             }
             let given = round(1.0 - confidence);
             let default = OpbConfig::default().delta;
-            let kind = config.kind();
-            let Some(own) = config.delta_mut() else {
-                let allowed = format!("`{kind}` has no `delta`: omit it");
-                return Err(Refusal::invalid("confidence", confidence, allowed));
-            };
-            if *own != default && *own != given {
-                let allowed = format!("`agent.delta` is {own}: give one of them, or 1 − the other");
-                return Err(Refusal::invalid("confidence", confidence, allowed));
+            if let Some(own) = config.delta_mut() {
+                if *own != default && *own != given {
+                    let allowed =
+                        format!("`agent.delta` is {own}: give one of them, or 1 − the other");
+                    return Err(Refusal::invalid("confidence", confidence, allowed));
+                }
+                *own = given;
             }
-            *own = given;
         }
         Ok(config)
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use banister::AgentConfig;
 use banister::guarantee::Guarantee;
 use banister::toolkit::{CheckedProblem, check_seen};
-use banister::{Agent, Round, Scope, SegmentedConfig, SignalConfig};
-use banister_rivals::AgentConfig;
+use banister::{Agent, Registry as _, Round, Scope, SegmentedConfig, SignalConfig};
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::object::OneOrMany;

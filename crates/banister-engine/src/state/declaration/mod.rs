@@ -12,9 +12,9 @@ mod segments;
 
 use std::collections::BTreeMap;
 
+use banister::AgentConfig;
 use banister::toolkit::CheckedProblem;
-use banister::{ArmRanges, Error, Guardrail, Problem, SignalConfig};
-use banister_rivals::AgentConfig;
+use banister::{ArmRanges, Error, Guardrail, Problem, Registry as _, SignalConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ pub struct Declaration {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "object::option"
+        deserialize_with = "agent::declared"
     )]
     pub agent: Option<AgentConfig>,
     /// Decisions are made and logged, but the caller's own action is what happens.

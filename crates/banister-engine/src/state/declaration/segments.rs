@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use banister::AgentConfig;
 use banister::fields::{check_segment_fields, segment_of_fields};
 use banister::toolkit::check_segment;
 use banister::{Guardrail, Scope};
-use banister_rivals::AgentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

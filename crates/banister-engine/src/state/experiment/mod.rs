@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use banister::{Agent, Fallback, Origin};
+use banister::{Agent, Fallback, Origin, Registry as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,9 +172,7 @@ impl Experiment {
         created: Timestamp,
         checked: CheckedDeclaration,
     ) -> Result<Self, String> {
-        let mut agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
-        // Experiments side by side do not sample alike.
-        agent.reseed(key, 0);
+        let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
         let arms = checked.arms.iter().map(|arm| Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Outcome};
+use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Outcome, Registry as _};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};

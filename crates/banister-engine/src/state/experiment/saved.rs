@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use banister_rivals::AgentConfig;
+use banister::{AgentConfig, Registry as _};
 use serde::{Deserialize, Serialize};
 
 use super::{Core, Experiment, ExperimentTrace, FoldedState};

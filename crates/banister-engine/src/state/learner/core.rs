@@ -225,7 +225,6 @@ impl Core {
         published.map(Arc::new)
     }
 
-    /// An agent that samples has another policy for every decision.
     fn policy_of_arms(&mut self) -> Result<Arc<PublishedPolicy>, Refusal> {
         if let Some(published) = &self.current
             && !self.agent.view().is_stale
@@ -250,15 +249,11 @@ impl Core {
         PublishedPolicy::new(&mut *self.agent, &round, &self.inputs.info.problem)
     }
 
-    /// The learned part; with the policy over the arms, unless it is a new one for every decision.
-    pub(crate) fn view(&mut self, with_policy: bool) -> Result<LearnedView, Refusal> {
+    /// The learned part.
+    pub(crate) fn view(&mut self) -> Result<LearnedView, Refusal> {
         let info = &self.inputs.info;
         let has_arms = info.kind == Kind::Arms && info.segments.is_none();
-        let policy = if has_arms && (with_policy || !self.agent.view().samples) {
-            Some(self.policy_of_arms()?)
-        } else {
-            None
-        };
+        let policy = has_arms.then(|| self.policy_of_arms()).transpose()?;
         let estimates = if has_arms {
             banister::estimates(&mut *self.agent, &Round::default())
         } else {

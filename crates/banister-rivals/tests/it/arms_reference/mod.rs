@@ -7,7 +7,7 @@
 use crate::common::player::Inspect as _;
 use banister::interval::Mixture;
 use banister::solve::Status;
-use banister::{Guardrail, Problem, SignalConfig};
+use banister::{Guardrail, Problem, Registry as _, SignalConfig};
 use banister_rivals::AgentConfig;
 
 use crate::common::Random;

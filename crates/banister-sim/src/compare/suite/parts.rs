@@ -1,6 +1,6 @@
 //! Parts that the suites share.
 
-use banister::{Error, Guardrail, SignalConfig};
+use banister::{Error, Guardrail, Registry as _, SignalConfig};
 use banister_rivals::AgentConfig;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

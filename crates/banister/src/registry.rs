@@ -1,0 +1,270 @@
+//! The registry of agents: parameters, guarantee and construction of every kind that a program knows.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::agent::Agent;
+use crate::decision::Confidence;
+use crate::error::{Error, broken};
+use crate::guarantee::{CumulativeBudget, Guarantee};
+use crate::guarded::SnapshotHeader;
+use crate::linear::parameter_norm;
+use crate::monitor::OnBreach;
+use crate::opb::OpbConfig;
+use crate::oplb::OplbConfig;
+use crate::parameters::{DELTA, Registered};
+use crate::play::Play;
+use crate::problem::{Model, Problem};
+use crate::segmented::SegmentedConfig;
+
+/// Declares an enum of agents by their parameters, and its two ways to what is registered about them.
+#[macro_export]
+macro_rules! agents {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident($config:ty),)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$about])* $variant($config),)*
+        }
+
+        impl $crate::Registry for $name {
+            fn registered(&self) -> &dyn $crate::toolkit::Registered {
+                match self {
+                    $(Self::$variant(config) => config,)*
+                }
+            }
+
+            fn registered_mut(&mut self) -> &mut dyn $crate::toolkit::Registered {
+                match self {
+                    $(Self::$variant(config) => config,)*
+                }
+            }
+        }
+    };
+}
+
+agents! {
+    /// An agent of this crate as declared, by its `kind`.
+    ///
+    /// ```
+    /// use banister::{AgentConfig, Registry as _};
+    ///
+    /// let config: AgentConfig = serde_json::from_str(r#"{"kind": "opb", "delta": 0.05}"#)?;
+    /// assert_eq!(config.label(), "opb");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    AgentConfig {
+        /// The optimistic-pessimistic bandit: K arms, and policies that keep every guardrail in every round
+        /// with probability 1 − `delta`.
+        Opb(OpbConfig),
+        /// The optimistic-pessimistic linear bandit: actions are feature vectors, the same in every round or
+        /// others each time, and policies keep every guardrail in every round with probability 1 − `delta`.
+        Oplb(OplbConfig),
+        /// Segments under one budget: K arms, a policy for every segment of users or requests, and guardrails over
+        /// all segments or in each, kept in every round with probability 1 − `delta`.
+        Segmented(SegmentedConfig),
+    }
+}
+
+/// Agents as declared: an enum of their parameters, made by [`agents!`](crate::agents).
+pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
+    /// What is registered of an agent.
+    fn registered(&self) -> &dyn Registered;
+
+    /// The same, to change it.
+    fn registered_mut(&mut self) -> &mut dyn Registered;
+
+    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
+    /// defaults and meanings. The faces of banister are made from it.
+    ///
+    /// ```
+    /// let schema = banister::AgentConfig::schema();
+    /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
+    /// ```
+    fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Every kind there is, in the registry's order.
+    ///
+    /// ```
+    /// assert_eq!(banister::AgentConfig::kinds()[..2], ["opb", "oplb"]);
+    /// ```
+    fn kinds() -> Vec<String> {
+        let schema = Self::schema();
+        let kinds = schema["oneOf"].as_array().into_iter().flatten();
+        kinds
+            .filter_map(|kind| kind["properties"]["kind"]["const"].as_str())
+            .map(str::to_string)
+            .collect()
+    }
+
+    /// A kind with its defaults. An unknown one is refused with those there are.
+    fn of_kind(kind: &str) -> Result<Self, Error> {
+        let declared = serde_json::json!({ "kind": kind });
+        serde_json::from_value(declared).map_err(|_| {
+            let allowed = format!("the kinds are {}", Self::kinds().join(", "));
+            Error::invalid("kind", kind, allowed)
+        })
+    }
+
+    /// Name of the kind in configuration.
+    fn kind(&self) -> &'static str {
+        self.registered().kind()
+    }
+
+    /// Promise about its guardrails.
+    fn guarantee(&self) -> Guarantee {
+        self.registered().guarantee()
+    }
+
+    /// Extent of that promise, where it is a cumulative one.
+    fn budget(&self) -> CumulativeBudget {
+        self.registered().budget()
+    }
+
+    /// The least probability of the safe action in its policies.
+    fn floor(&self) -> f64 {
+        self.registered().floor()
+    }
+
+    /// True if it is for actions with features, which it may be offered anew in every round.
+    fn takes_features(&self) -> bool {
+        self.registered().takes_features()
+    }
+
+    /// Parameters of named arms that share a context.
+    fn model(&self) -> Model {
+        self.registered().model()
+    }
+
+    /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
+    /// signals' ranges), where it assumes any such thing.
+    fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
+        match self.clone().registered_mut().linear() {
+            None => (None, None),
+            Some(keys) => (keys.norm, parameter_norm(*keys.parameter_norm, problem)),
+        }
+    }
+
+    /// Name in results.
+    fn label(&self) -> String {
+        let config = self.registered();
+        let given = config.label().map(str::to_string);
+        given.unwrap_or_else(|| config.default_label())
+    }
+
+    /// δ, the probability with which the bounds in its certificates may fail.
+    fn delta(&self) -> f64 {
+        self.clone().delta_mut().map_or(DELTA, |delta| *delta)
+    }
+
+    /// Probabilities of its promises, where it states them.
+    fn confidence(&self) -> Option<Confidence> {
+        self.registered().confidence()
+    }
+
+    /// The same, to change it; `None` for an agent that has no such parameter.
+    fn delta_mut(&mut self) -> Option<&mut f64> {
+        self.registered_mut().delta()
+    }
+
+    /// Fills in the horizon where the agent needs one and none is given.
+    fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
+        if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
+            given.get_or_insert(horizon);
+        }
+        self
+    }
+
+    /// Fills in S where the agent assumes one and none is given: for callers who know how long the
+    /// parameters are.
+    fn with_parameter_norm(mut self, s: f64) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            keys.parameter_norm.get_or_insert(s);
+        }
+        self
+    }
+
+    /// The numbers in force: S and λ of a linear agent filled in where they follow from the problem.
+    ///
+    /// ```
+    /// use banister::{AgentConfig, Problem, Registry as _};
+    ///
+    /// let arms = (0..4).map(|a| format!("arm {a}")).collect();
+    /// let problem = Problem { arms, ..Default::default() };
+    /// let AgentConfig::Oplb(oplb) = AgentConfig::of_kind("oplb")?.resolved(&problem) else { panic!() };
+    /// // λ_0 of `multiscale` radii is taken from the first actions unless `norm` is declared.
+    /// assert_eq!((oplb.parameter_norm, oplb.lambda), (Some(2.0), None));
+    /// # Ok::<(), banister::Error>(())
+    /// ```
+    fn resolved(mut self, problem: &Problem) -> Self {
+        if let Some(keys) = self.registered_mut().linear() {
+            *keys.parameter_norm = parameter_norm(*keys.parameter_norm, problem);
+            if let Some((lambda, default)) = keys.lambda {
+                lambda.get_or_insert(default);
+            }
+        }
+        self
+    }
+
+    /// Fills in the reaction to alarms where the agent is watched and none is given.
+    fn with_on_breach(mut self, reaction: OnBreach) -> Self {
+        if let Some(given) = self.registered_mut().on_breach() {
+            given.get_or_insert(reaction);
+        }
+        self
+    }
+
+    /// For callers that can only play whole actions: where an agent plays parts of them and is not told
+    /// how, it mixes them with the safe action ([`Play::Mixed`]).
+    fn with_whole_actions(mut self) -> Self {
+        if let Some(given) = self.registered_mut().play() {
+            given.get_or_insert(Play::Mixed);
+        }
+        self
+    }
+
+    /// True if it plays parts of actions as they are ([`crate::Decision::scale`]), not mixed with the safe
+    /// one.
+    fn plays_parts(&self) -> bool {
+        let mut own = self.clone();
+        let play = own.registered_mut().play();
+        play.is_some_and(|given| *given != Some(Play::Mixed))
+    }
+
+    /// The agent, ready to run.
+    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
+        self.registered().build(problem)
+    }
+
+    /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
+    fn restore(json: &str) -> Result<Restored<Self>, Error> {
+        let SnapshotHeader {
+            kind,
+            mut config,
+            problem,
+        } = SnapshotHeader::read(json)?;
+        config.insert("kind".into(), kind.into());
+        let config: Self =
+            serde_json::from_value(config.into()).map_err(|e| broken(e.to_string()))?;
+        Ok(Restored {
+            agent: config.registered().restore(json)?,
+            problem,
+            config,
+        })
+    }
+}
+
+/// An agent taken up from a snapshot.
+pub struct Restored<C> {
+    /// The agent, ready to continue.
+    pub agent: Box<dyn Agent>,
+    /// The problem it was made for.
+    pub problem: Problem,
+    /// Parameters it was made with.
+    pub config: C,
+}

@@ -1,0 +1,142 @@
+//! `banisterd token`: who may use a service.
+
+use banister_engine::{
+    Quota, Role, Scope, Store, StoreError, StoredToken, Timestamp, Token, parse_expiry,
+};
+
+use super::serve::database_of;
+use crate::args::{LogPlace, NewToken, TokenCommand};
+use banister_terminal::Failure;
+
+/// Names that stand for others among the authors of changes: callers without a token, and the service itself.
+const RESERVED: [&str; 2] = ["anonymous", "banister"];
+
+pub fn token(command: &TokenCommand) -> Result<(), Failure> {
+    match command {
+        TokenCommand::Create(new) => create(new),
+        TokenCommand::List { place } => list(place),
+        TokenCommand::Revoke { name, place } => revoke(name, place),
+    }
+}
+
+fn create(new: &NewToken) -> Result<(), Failure> {
+    let name = &new.name;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(Failure::input(format!(
+            "`name` is {name:?}: must be 1 to 64 letters, digits, `.`, `_` or `-`"
+        )));
+    }
+    if RESERVED.contains(&name.as_str()) {
+        return Err(Failure::input(format!(
+            "`name` is {name:?}: this name is reserved, choose another"
+        )));
+    }
+    let role: Role = new.role.parse().map_err(Failure::input)?;
+    let mut token = Token::new(name, role);
+    let stored = &mut token.stored;
+    let scope = new.experiments.as_deref().map(Scope::parse).transpose();
+    stored.scope = scope
+        .map_err(Failure::input)?
+        .map(|scope| scope.to_string());
+    let expires = new.expires.as_deref();
+    let expires = expires.map(|text| parse_expiry(text, stored.created));
+    stored.expires = expires.transpose().map_err(Failure::input)?;
+    stored.quota = Quota {
+        rate: limit("rate", new.rate)?,
+        bytes_rate: limit("bytes_rate", new.bytes_rate)?,
+        work: limit("work", new.work)?,
+    };
+    let mut store = open(&new.place)?;
+    if !store.add_token(&token.stored).map_err(failed)? {
+        return Err(Failure::input(format!(
+            "there is a token called `{name}` already: revoke it, or choose another name"
+        )));
+    }
+    eprintln!("The token `{name}` with the role {role}. It is not shown again:");
+    banister_terminal::say(token.secret)?;
+    Ok(())
+}
+
+fn limit(field: &str, given: Option<f64>) -> Result<Option<f64>, Failure> {
+    match given {
+        Some(rate) if !(0.0..=1e9).contains(&rate) => Err(Failure::input(format!(
+            "`{field}` is {rate}: must be 0 (any) to 1e9 a second"
+        ))),
+        given => Ok(given),
+    }
+}
+
+fn list(place: &LogPlace) -> Result<(), Failure> {
+    let database = database_of(place)?;
+    if !database.exists() {
+        let place = database.shown();
+        banister_terminal::say(format!("No tokens: there is no log at {place} yet."))?;
+        return Ok(());
+    }
+    let tokens = open(place)?.tokens().map_err(failed)?;
+    if tokens.is_empty() {
+        banister_terminal::say("No tokens: the service is open, on this machine only.")?;
+        return Ok(());
+    }
+    let head = [
+        "name",
+        "role",
+        "experiments",
+        "expires",
+        "rate",
+        "bytes",
+        "work",
+        "created",
+    ];
+    let mut rows = vec![head.map(str::to_string)];
+    rows.extend(tokens.iter().map(row));
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        banister_terminal::say(line.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(token: &StoredToken) -> [String; 8] {
+    let limit = |given: Option<f64>| given.map_or_else(|| "-".into(), |rate| rate.to_string());
+    let expires = token.expires.map(|time| {
+        if time <= Timestamp::now() {
+            format!("{time} (over)")
+        } else {
+            time.to_string()
+        }
+    });
+    [
+        token.name.clone(),
+        token.role.clone(),
+        token.scope.clone().unwrap_or_else(|| "all".into()),
+        expires.unwrap_or_else(|| "never".into()),
+        limit(token.quota.rate),
+        limit(token.quota.bytes_rate),
+        limit(token.quota.work),
+        token.created.to_string(),
+    ]
+}
+
+fn revoke(name: &str, place: &LogPlace) -> Result<(), Failure> {
+    let known = database_of(place)?.exists();
+    if !(known && open(place)?.revoke_token(name).map_err(failed)?) {
+        return Err(Failure::input(format!("there is no token called `{name}`")));
+    }
+    banister_terminal::say(format!("The token `{name}` is revoked."))?;
+    Ok(())
+}
+
+fn open(place: &LogPlace) -> Result<Box<dyn Store>, Failure> {
+    database_of(place)?.open().map_err(failed)
+}
+
+fn failed(error: StoreError) -> Failure {
+    Failure::Other(error.to_string())
+}

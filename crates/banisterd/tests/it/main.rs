@@ -1,0 +1,4 @@
+//! The integration tests of `banisterd`, one binary.
+
+#[path = "../../../banister-cli/tests/it/golden.rs"]
+mod golden;
