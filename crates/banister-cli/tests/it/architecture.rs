@@ -63,7 +63,7 @@ fn closure<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a str) -> 
 #[test]
 fn arrows_between_our_crates_point_down() {
     let graph = dependencies(&metadata());
-    let allowed: [(&str, &[&str]); 13] = [
+    let allowed: [(&str, &[&str]); 15] = [
         ("banister-solve", &[]),
         ("banister", &["banister-solve"]),
         ("banister-rivals", &["banister"]),
@@ -78,26 +78,25 @@ fn arrows_between_our_crates_point_down() {
             &["banister-sim", "banister-table", "banister-uplot"],
         ),
         ("banister-offline", &["banister"]),
-        ("banister-engine", &["banister", "banister-rivals"]),
+        ("banister-terminal", &["banister"]),
+        ("banister-engine", &["banister"]),
         (
             "banister-service",
-            &[
-                "banister",
-                "banister-rivals",
-                "banister-engine",
-                "banister-table",
-            ],
+            &["banister", "banister-engine", "banister-table"],
+        ),
+        (
+            "banisterd",
+            &["banister-engine", "banister-service", "banister-terminal"],
         ),
         (
             "banister-cli",
             &[
-                "banister-engine",
-                "banister-service",
                 "banister-solve",
                 "banister",
                 "banister-rivals",
                 "banister-sim",
                 "banister-report",
+                "banister-terminal",
             ],
         ),
         (
@@ -144,6 +143,41 @@ fn the_core_has_no_threads_no_terminal_no_network() {
         }
         // Agents that sample do so from seeds; solvers have no business with random numbers.
         assert!(core != "banister-solve" || !all.contains("rand"));
+    }
+}
+
+/// What a newcomer builds and what a team deploys: neither carries the other.
+#[test]
+fn the_two_programs_share_no_more_than_the_core_tables_and_the_terminal() {
+    let graph = dependencies(&metadata());
+    let (research, service) = (
+        closure(&graph, "banister-cli"),
+        closure(&graph, "banisterd"),
+    );
+    let ours = |name: &&str| name.starts_with("banister");
+    let both: Vec<&str> = research
+        .intersection(&service)
+        .copied()
+        .filter(ours)
+        .collect();
+    let shared = [
+        "banister",
+        "banister-solve",
+        "banister-table",
+        "banister-terminal",
+    ];
+    assert_eq!(both, shared);
+    for foreign in ["tokio", "axum", "rusqlite", "rustls"] {
+        assert!(
+            service.contains(foreign) && !research.contains(foreign),
+            "{foreign}"
+        );
+    }
+    for foreign in ["rayon", "tiny-skia"] {
+        assert!(
+            research.contains(foreign) && !service.contains(foreign),
+            "{foreign}"
+        );
     }
 }
 

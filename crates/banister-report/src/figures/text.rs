@@ -3,19 +3,51 @@
 //! Drawing and measuring use the same file, so a label takes exactly the room that was kept for it,
 //! and the same picture comes out on every machine whatever fonts are installed.
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// Family name, with fallbacks for programs that show the SVG without having the font.
 pub(crate) const FAMILY: &str = "Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif";
 
-pub(crate) const NAME: &str = "Inter";
-
 /// Inter Regular and SemiBold, cut down to Latin, Greek and mathematical signs.
-pub(crate) const FILES: [&[u8]; 2] = [
+const FILES: [&[u8]; 2] = [
     include_bytes!("../../assets/Inter-Regular.otf"),
     include_bytes!("../../assets/Inter-SemiBold.otf"),
 ];
+
+/// One of the two.
+pub(crate) struct Font(Face<'static>);
+
+impl Font {
+    pub(crate) fn new(bold: bool) -> Option<Self> {
+        Face::parse(FILES[usize::from(bold)], 0).ok().map(Self)
+    }
+
+    /// Units that a font size stands for.
+    pub(crate) fn units(&self) -> f64 {
+        f64::from(self.0.units_per_em())
+    }
+
+    /// Room that a letter takes at a font size. Those that the font lacks come from another font or are boxes: a wide
+    /// one.
+    pub(crate) fn advance(&self, letter: char, size: f64) -> f64 {
+        let own = self.0.glyph_index(letter);
+        let own = own.and_then(|glyph| self.0.glyph_hor_advance(glyph));
+        own.map_or(0.65 * size, |advance| {
+            f64::from(advance) * size / self.units()
+        })
+    }
+
+    /// Measures a text, without kerning.
+    pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
+        text.chars().map(|letter| self.advance(letter, size)).sum()
+    }
+
+    /// Draws a letter; a box for one that the font lacks.
+    pub(crate) fn outline(&self, letter: char, outline: &mut dyn OutlineBuilder) {
+        let glyph = self.0.glyph_index(letter).unwrap_or(GlyphId(0));
+        self.0.outline_glyph(glyph, outline);
+    }
+}
 
 /// Part of a text that stands at its position.
 #[derive(Debug, Clone, Copy)]
@@ -82,17 +114,7 @@ impl TextStyle {
 
     /// Measures a text in pixels, without kerning.
     pub(crate) fn width(&self, text: &str) -> f64 {
-        // Letters that the font lacks come from another font or are boxes: allow for a wide one.
-        let unknown = 0.65 * self.size;
-        let Ok(font) = FontRef::new(FILES[usize::from(self.bold)]) else {
-            return unknown * text.chars().count() as f64;
-        };
-        let letters = font.charmap();
-        let metrics = font.glyph_metrics(Size::new(self.size as f32), LocationRef::default());
-        let advance = |letter| metrics.advance_width(letters.map(letter)?);
-        text.chars()
-            .map(|letter| advance(letter).map_or(unknown, f64::from))
-            .sum()
+        Font::new(self.bold).map_or(0.0, |font| font.width(text, self.size))
     }
 
     /// Measures the widest of some texts; 0 without any.
