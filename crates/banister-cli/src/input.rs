@@ -5,11 +5,10 @@ use std::path::Path;
 use banister::toolkit::FieldError;
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
-use miette::{LabeledSpan, NamedSource, miette};
 use serde::de::DeserializeOwned;
 
 use crate::args::Simulation;
-use banister_terminal::Failure;
+use banister_terminal::{Failure, Report};
 
 /// Reads and checks one experiment file, with the command line's overrides.
 pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment, Failure> {
@@ -47,10 +46,11 @@ pub fn with_nearest<'a>(
     word: &str,
     words: impl Iterator<Item = &'a str>,
 ) -> Failure {
-    match nearest(word, words) {
-        Some(help) => Failure::Input(miette!(help = help, "{error}")),
-        None => Failure::input(error),
-    }
+    Failure::from(Report {
+        message: error.to_string(),
+        help: nearest(word, words),
+        place: None,
+    })
 }
 
 /// Parses and checks a built-in experiment; `adjust` may change it before the check.
@@ -101,15 +101,11 @@ fn fail(
     span: Option<std::ops::Range<usize>>,
     help: Option<String>,
 ) -> Failure {
-    let labels: Vec<LabeledSpan> = span
-        .map(|span| LabeledSpan::at(span, "here"))
-        .into_iter()
-        .collect();
-    let report = match help {
-        Some(help) => miette!(labels = labels, help = help, "{message}"),
-        None => miette!(labels = labels, "{message}"),
-    };
-    Failure::Input(report.with_source_code(NamedSource::new(source, text.to_string())))
+    Failure::from(Report {
+        message: message.to_string(),
+        place: span.map(|span| (source.to_string(), text.to_string(), span)),
+        help,
+    })
 }
 
 /// Parses TOML; an error names the field, and points at it.

@@ -3,29 +3,47 @@
 use std::error::Error;
 use std::fmt;
 use std::io::ErrorKind::BrokenPipe;
+use std::io::IsTerminal as _;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 /// Reason that ends a command early.
 #[derive(Debug)]
 pub enum Failure {
     /// The input is wrong; the message names field, value and what is allowed.
-    Input(miette::Report),
+    Input(Box<Report>),
     /// Another failure, such as a full disk.
     Other(String),
     /// The reader closed the pipe; nothing is printed.
     Closed,
 }
 
+/// What is wrong with an input, and where.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Names field, value and what is allowed.
+    pub message: String,
+    /// Name and text of the file that it points into, and the span.
+    pub place: Option<(String, String, Range<usize>)>,
+    /// Hint at what was probably meant.
+    pub help: Option<String>,
+}
+
 impl Failure {
     /// Bad input with nothing to point at.
     pub fn input(message: impl fmt::Display) -> Self {
-        Self::Input(miette::Report::msg(message.to_string()))
+        Self::from(Report {
+            message: message.to_string(),
+            ..Report::default()
+        })
     }
 
     /// Prints the reason and gives the exit code.
     pub fn report(self) -> u8 {
         match self {
             Self::Input(report) => {
-                eprintln!("{report:?}");
+                eprintln!("{report}");
                 2
             }
             Self::Other(message) => {
@@ -34,6 +52,31 @@ impl Failure {
             }
             Self::Closed => 0,
         }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place.as_ref().map(|(name, text, span)| {
+            let here = AnnotationKind::Primary.span(span.clone()).label("here");
+            Snippet::source(text).path(name).annotation(here)
+        });
+        let help = self.help.as_ref().map(|help| Level::HELP.message(help));
+        let title = Level::ERROR.primary_title(&self.message);
+        let report = title.elements(place).elements(help);
+        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let renderer = if colours {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        f.write_str(&renderer.render(&[report]))
+    }
+}
+
+impl From<Report> for Failure {
+    fn from(report: Report) -> Self {
+        Self::Input(Box::new(report))
     }
 }
 

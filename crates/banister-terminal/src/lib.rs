@@ -9,7 +9,7 @@ use std::io::Write as _;
 pub use clap;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-pub use failure::Failure;
+pub use failure::{Failure, Report};
 
 /// Commands that every program has.
 #[derive(Debug, Subcommand)]
