@@ -22,7 +22,6 @@
 //! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
 //! | `kkt.rs`, `linear.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
-//! | `coarse.rs`, `thin.rs` | many pairs ruled out in single precision; actions inside the hull of others |
 //! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
 //! | `several.rs` | several guardrails: branch and bound over directions |
 //! | `prices.rs` | shadow prices |
@@ -32,7 +31,6 @@
 //! and degeneracy may cost tightness, never validity; every policy is recomputed from the problem
 //! and moved towards the safe action until it meets every threshold in floating point.
 
-mod coarse;
 mod kkt;
 mod linear;
 mod pair_passes;
@@ -46,7 +44,6 @@ mod search;
 mod several;
 mod solver;
 mod sweep;
-mod thin;
 
 pub use problem::{ConeLimits, ConeProblem, ConeSolution};
 pub use solver::{ConeSolver, solve_cone_once};

@@ -1,12 +1,10 @@
 //! Single actions and pairs of actions: (V) and (P) of the theorem.
 
-use super::coarse::Coarse;
 use super::pair_passes::{self, Line};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 use super::scaled::ScaledProblem;
 use super::search::{Budget, Search};
-use super::thin::thin;
 use crate::lp::{Chord, climb};
 
 /// A row where more than one pair in this many is left by the screen is crowded.
@@ -14,9 +12,6 @@ const MANY: usize = 32;
 
 /// With no more actions than this, solving a row's pairs is as cheap as ruling them out.
 const SMALL: usize = 16;
-
-/// Rows that are worth a look for actions inside the hull of others.
-const FEW: usize = 24;
 
 /// The pair scan and its workspace.
 #[derive(Debug, Clone, Default)]
@@ -33,12 +28,6 @@ pub(crate) struct Pairs {
     anchor: Vec<f64>,
     /// True once screening left many pairs of a row: the rows to come are solved at once.
     crowded: bool,
-    /// Use of single precision on those rows, once it was tried.
-    coarse: Option<bool>,
-    beyond: Coarse,
-    /// Actions not inside the hull of others, and what leaving those out may cost.
-    keep: Vec<bool>,
-    loss: f64,
 }
 
 impl Pairs {
@@ -113,14 +102,11 @@ impl Pairs {
         let by_exposure = scaled.cone && above(exposed) < above(&self.bounds);
         let measure = if by_exposure { exposed } else { &self.bounds };
         self.crowded = false;
-        self.coarse = None;
-        self.beyond.reserve(scaled);
         self.order.clear();
         self.order.reserve(k);
         self.order.extend((0..k).filter(|&a| measure[a] > target));
         self.order
             .sort_unstable_by(|&a, &b| measure[b].total_cmp(&measure[a]).then(a.cmp(&b)));
-        self.thin(scaled, search);
         let measure = if by_exposure { exposed } else { &self.bounds };
         let rest = measure[..k].iter().filter(|&&x| x <= target);
         let rest = rest.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
@@ -128,34 +114,13 @@ impl Pairs {
             let i = self.order[at];
             let measure = if by_exposure { exposed } else { &self.bounds };
             let level = measure[i];
-            if level <= search.target() - self.loss || budget.spend(4 * k as u64) {
+            if level <= search.target() || budget.spend(4 * k as u64) {
                 search.dismiss(level);
                 break;
             }
             self.scan_partners(problem, scaled, exposed, search, budget, i);
         }
         search.dismiss(rest);
-        if self.loss > 0.0 {
-            search.dismiss(search.reached + self.loss);
-        }
-    }
-
-    /// Takes the actions that no pair needs out of `order`, if that is cheap in every sense.
-    fn thin(&mut self, scaled: &ScaledProblem, search: &Search) {
-        self.keep.clear();
-        self.keep.resize(scaled.actions, true);
-        self.loss = 0.0;
-        // It costs about as much as a few rows.
-        if !scaled.cone || self.order.len() < FEW {
-            return;
-        }
-        match thin(scaled, &mut self.keep) {
-            Some(loss) if loss <= 1e-3 * search.tolerance() => {
-                self.loss = loss;
-                self.order.retain(|&a| self.keep[a]);
-            }
-            _ => {}
-        }
     }
 
     /// The pairs of i with every action that could make a better one.
@@ -169,10 +134,6 @@ impl Pairs {
         i: usize,
     ) {
         budget.spend((scaled.actions * (scaled.dimension + 8)) as u64);
-        let crowded = self.crowded && scaled.actions > SMALL;
-        if crowded && self.scan_coarse(problem, scaled, search, budget, i) {
-            return;
-        }
         self.anchor.clear();
         self.anchor
             .extend((0..scaled.dimension).map(|j| -scaled.z(j, i)));
@@ -183,7 +144,7 @@ impl Pairs {
         }
         search.pairs += scaled.actions as u64 - 1;
         let (end, rows) = (scaled.end(i), scaled.pair_rows(&self.gram));
-        let target = search.target() - self.loss;
+        let target = search.target();
         let lines =
             [&scaled.value[..], exposed, &self.bounds[..]].map(|at| Line { at, own: at[i] });
         let mut left = usize::MAX;
@@ -199,7 +160,7 @@ impl Pairs {
             };
         }
         if left < scaled.actions {
-            search.dismiss(target + self.loss);
+            search.dismiss(target);
         }
         if left == 0 {
             return;
@@ -214,48 +175,6 @@ impl Pairs {
                 }
             }
         }
-    }
-
-    /// The pairs of i in single precision; false if that is of no use.
-    fn scan_coarse(
-        &mut self,
-        problem: &ConeProblem<'_>,
-        scaled: &ScaledProblem,
-        search: &mut Search,
-        budget: &mut Budget<'_, '_>,
-        i: usize,
-    ) -> bool {
-        let target = search.target() - self.loss;
-        if self.coarse == Some(false) || !scaled.is_slack(i) || !(scaled.value[i] <= target) {
-            return false;
-        }
-        if self.coarse.is_none() {
-            self.beyond.gather(scaled, target);
-            self.coarse = Some(true);
-        }
-        let left = self.beyond.screen(scaled, i, target);
-        if left > self.beyond.list.len() / MANY {
-            self.coarse = Some(false);
-            return false;
-        }
-        search.pairs += self.beyond.list.len() as u64;
-        search.dismiss(target + self.loss);
-        if left == 0 {
-            return true;
-        }
-        let end = scaled.end(i);
-        for (&j, &mark) in self.beyond.list.iter().zip(&self.beyond.marks) {
-            if mark != 0.0 {
-                budget.spend(16 + scaled.dimension as u64);
-                let products = (0..scaled.dimension).map(|c| scaled.z(c, i) * scaled.z(c, j));
-                let gram = products.sum();
-                let (f, w) = pair_passes::pair::<true>(&end, &scaled.end(j), gram, scaled.rho);
-                if f > search.reached {
-                    search.offer(problem, [(i, 1.0 - w), (j, w)].into_iter());
-                }
-            }
-        }
-        true
     }
 
     /// All pairs with action i, whose products with the others are in `gram`.

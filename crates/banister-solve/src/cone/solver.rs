@@ -59,7 +59,7 @@ impl ConeSolver {
         self.search.begin(problem, size, budget.relative_gap());
         let proven = match problem.costs.len() {
             0 => self.free(problem),
-            1 => self.single(problem, &mut budget),
+            1 if !self.is_flat() => self.single(problem, &mut budget),
             _ => self.several(problem, &mut budget),
         };
         let Some(bound) = proven else {
@@ -86,6 +86,12 @@ impl ConeSolver {
     pub fn set_start(&mut self, policy: &[(usize, f64)]) {
         self.last.clear();
         self.last.extend_from_slice(policy);
+    }
+
+    /// True for many actions in the plane (s and one coordinate of Z): so many pairs are alike there that the search for
+    /// several guardrails takes half as long.
+    fn is_flat(&self) -> bool {
+        self.scaled.dimension <= 1 && self.scaled.actions > 16
     }
 
     /// No guardrail: the objective is convex, so an action is best.
