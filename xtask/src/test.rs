@@ -101,7 +101,7 @@ fn python() -> Outcome {
     cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
     let binary = target().join("debug").join("banisterd");
     run(Command::new(TESTS.python())
-        .args(["-m", "pytest", "-q", "tests"])
+        .args(["-m", "pytest", "-q", "--durations=25", "tests"])
         .env("BANISTERD", binary)
         .current_dir(root()))
 }
@@ -139,6 +139,6 @@ fn package() -> Outcome {
     // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
     // tested, and a test says so.
     run(Command::new(PACKAGE.python())
-        .args(["-m", "pytest", "-q", "--durations=10", "python/tests"])
+        .args(["-m", "pytest", "-q", "--durations=25", "python/tests"])
         .current_dir(root()))
 }
