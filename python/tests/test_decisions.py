@@ -150,11 +150,12 @@ def test_every_decision_of_many_counts_once_in_any_order() -> None:
 
 def test_decisions_of_the_far_past_are_refused_rather_than_counted_twice() -> None:
     agent = opb()
-    first = agent.decide()
-    for _ in range(2):
-        agent.decide_batch(9_000_000)
-    with pytest.raises(ValueError, match="16 million decisions old"):
+    first, *others = agent.decide_batch(600_000)
+    agent.observe_batch(others[1::2], np.ones(300_000 - 1), np.zeros(300_000 - 1))
+    with pytest.raises(ValueError, match="older than 262144 others without one"):
         agent.observe(first, 1.0, 0.0)
+    agent.observe(others[-1], 1.0, 0.0)
+    assert len(agent.save()) < 6_000_000, "what is kept is bounded"
 
 
 def test_a_late_outcome_is_of_its_own_actions_also_in_a_copy() -> None:

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use super::Agent;
 use crate::build::named;
-use crate::decision::{Decision, Naming, pickled};
+use crate::decision::{Decision, Naming, from_pickle, to_pickle};
 use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
@@ -47,12 +47,12 @@ pub(crate) struct DecisionBatch {
 impl DecisionBatch {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let decisions = pickled::decisions(pickle::restore(pickled)?)?;
+        let decisions = from_pickle(pickled)?;
         Ok(Self { decisions })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickled::values(slf.get().decisions.iter()))
+        pickle::reduce(slf, &to_pickle(&slf.get().decisions))
     }
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.

@@ -62,7 +62,8 @@ impl Agent {
     fn from_state(state: State) -> Self {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
-        let segments = build::takes_segments(&state.config).then(|| state.segment_fields.clone());
+        let segments =
+            build::takes_segments(&state.config).then(|| state.interface.segment_fields.clone());
         let problem = &state.problem;
         let dimension = match (problem.context, problem.features.first()) {
             (Some(numbers), _) => {
@@ -75,14 +76,14 @@ impl Agent {
         Self {
             dimension,
             context: problem.context,
-            fields: state.fields.clone(),
+            fields: state.interface.fields.clone(),
             norm: match &state.config {
                 AgentConfig::Oplb(own) if own.long_features == LongFeatures::Error => {
                     own.norm.unwrap_or(f64::INFINITY)
                 }
                 _ => f64::INFINITY,
             },
-            naming: state.naming,
+            naming: state.interface.naming,
             is_slow: exact
                 || segments.is_some()
                 || problem.arms.len().saturating_mul(dimension.unwrap_or(1)) > LONG,
@@ -507,7 +508,7 @@ impl Agent {
     /// The identity of the agent, which its copies and snapshots keep: decisions have it too.
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, false, |state| hex(state.identity.id))
+        self.with(py, false, |state| hex(state.interface.identity.id))
     }
 
     /// Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
@@ -570,7 +571,7 @@ impl Agent {
         let segment = self.segment(segment)?;
         let (beliefs, set) = self.with(py, true, |state| {
             let round = Round {
-                choice: state.round.choice(),
+                choice: state.interface.round.choice(),
                 segment: segment.as_deref(),
                 ..Round::default()
             };
@@ -658,7 +659,10 @@ impl Agent {
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (problem, segment_fields) = self.with(py, false, |state| {
-            (state.problem.clone(), state.segment_fields.clone())
+            (
+                state.problem.clone(),
+                state.interface.segment_fields.clone(),
+            )
         })?;
         let problem = to_python(py, &problem)?;
         if let Some(fields) = self._fields(py)? {
@@ -693,7 +697,7 @@ impl Agent {
     /// Returns the kind of agent that a snapshot holds.
     #[staticmethod]
     fn _kind_of(py: Python<'_>, snapshot: &str) -> PyResult<String> {
-        Ok(build::restore(py, snapshot, None)?.kind)
+        Ok(build::restore(py, snapshot, None)?.config.kind().into())
     }
 }
 

@@ -1,7 +1,5 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
-pub(crate) mod pickled;
-
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use banister::Decision as Core;
 use banister::monitor::{Alarm, Assumption};
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
@@ -86,7 +83,7 @@ pub(crate) struct ActionSet {
 }
 
 /// A policy with its certificate, shared by the decisions drawn from it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Policy {
     pub core: Core,
     /// The alarm of `core` in words.
@@ -94,6 +91,7 @@ pub(crate) struct Policy {
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
     /// True if its outcomes may come by copies that were pickled.
+    #[serde(skip)]
     is_pickled: AtomicBool,
 }
 
@@ -117,10 +115,6 @@ impl Policy {
 
     pub(crate) fn is_pickled(&self) -> bool {
         self.is_pickled.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_pickled(&self) {
-        self.is_pickled.store(true, Ordering::Relaxed);
     }
 
     /// Name of its segment, where the agent tells them apart.
@@ -201,11 +195,14 @@ pub(crate) struct Decision {
     pub drawn: usize,
     /// Number among the agent's decisions, from 1.
     pub serial: u64,
-    /// Features of the action, where it has any.
-    pub features: Option<Box<[f64]>>,
-    /// Context of its round, where it had one.
-    pub context: Option<Arc<[f64]>>,
+    pub features: Features,
+    pub context: Context,
 }
+
+/// Features of an action, where it has any.
+type Features = Option<Box<[f64]>>;
+/// Context of a round, where it had one.
+type Context = Option<Arc<[f64]>>;
 
 impl Decision {
     /// The features of what was played, where its outcome is known by them: actions were offered by features, or a part
@@ -231,6 +228,55 @@ impl Decision {
     }
 }
 
+/// Decisions by value, for pickles; those of one policy or action set share it.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct PickledDecisions {
+    policies: Vec<Arc<Policy>>,
+    sets: Vec<Arc<ActionSet>>,
+    /// Places of policy and action set, action, serial, features, context.
+    rows: Vec<(usize, usize, usize, u64, Features, Context)>,
+}
+
+/// Collects the values of decisions.
+pub(crate) fn to_pickle(decisions: &[Decision]) -> PickledDecisions {
+    /// Those that share a value follow one another.
+    fn place<T>(values: &mut Vec<Arc<T>>, own: &Arc<T>) -> usize {
+        if !values.last().is_some_and(|last| Arc::ptr_eq(last, own)) {
+            values.push(Arc::clone(own));
+        }
+        values.len() - 1
+    }
+    let mut values = PickledDecisions::default();
+    for one in decisions {
+        one.policy.is_pickled.store(true, Ordering::Relaxed);
+        let policy = place(&mut values.policies, &one.policy);
+        let set = place(&mut values.sets, &one.set);
+        let (features, context) = (one.features.clone(), one.context.clone());
+        (values.rows).push((policy, set, one.drawn, one.serial, features, context));
+    }
+    values
+}
+
+/// Makes decisions from a pickle.
+pub(crate) fn from_pickle(pickled: &[u8]) -> PyResult<Vec<Decision>> {
+    let values: PickledDecisions = pickle::restore(pickled)?;
+    let restored = |(policy, set, drawn, serial, features, context)| {
+        let policy: &Arc<Policy> = values.policies.get(policy)?;
+        let set: &Arc<ActionSet> = values.sets.get(set)?;
+        let fits = |&(action, _): &(usize, f64)| action < set.actions;
+        policy.core.policy.iter().all(fits).then_some(Decision {
+            policy: Arc::clone(policy),
+            set: Arc::clone(set),
+            drawn,
+            serial,
+            features,
+            context,
+        })
+    };
+    let rows: Option<_> = values.rows.into_iter().map(restored).collect();
+    rows.ok_or_else(|| pickle::unreadable("it is damaged"))
+}
+
 /// An identity as people see it.
 pub(crate) fn hex(id: u64) -> String {
     format!("{id:016x}")
@@ -240,13 +286,12 @@ pub(crate) fn hex(id: u64) -> String {
 impl Decision {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let mut decisions = pickled::decisions(pickle::restore(pickled)?)?;
-        let damaged = || PyValueError::new_err("the pickle holds no decision");
-        decisions.pop().ok_or_else(damaged)
+        let decisions = from_pickle(pickled)?.pop();
+        decisions.ok_or_else(|| pickle::unreadable("it holds no decision"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickled::values(std::iter::once(slf.get())))
+        pickle::reduce(slf, &to_pickle(std::slice::from_ref(slf.get())))
     }
 
     /// The action to play: its name, or its number where arms have no names.
