@@ -9,7 +9,8 @@ Two experiments run side by side:
     checkout          four checkout pages; complaints, conversion and spend have guardrails
     recommendations   three ways to recommend, chosen by what is known of the visitor
 
-    python examples/shop.py             # with a service of its own, which ends with it
+    python examples/shop.py             # with a service of its own, which ends with it: `banisterd` is on the
+                                        # path, or named by the environment's BANISTERD
     python examples/shop.py --help      # another service, another pace, other visitors
 """
 
@@ -268,10 +269,14 @@ def service(url: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "error"]
-        command = [sys.executable, "-m", "banister", "serve", *options]
+        program = os.environ.get("BANISTERD", "banisterd")
         # Settings of a service of yours are not for this one.
         plain = {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
-        process = subprocess.Popen(command, env=plain, stdout=subprocess.PIPE, text=True)
+        try:
+            process = subprocess.Popen([program, "serve", *options], env=plain, stdout=subprocess.PIPE, text=True)
+        except FileNotFoundError:
+            hint = "cargo build --release -p banisterd, and name target/release/banisterd in BANISTERD"
+            raise SystemExit(f"there is no program {program}: {hint}; or use a service that runs, by --url") from None
         try:
             assert process.stdout is not None
             found = (re.search(r"the page is at (http\S+?)/?\s*$", line) for line in process.stdout)

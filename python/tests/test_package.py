@@ -128,7 +128,9 @@ def test_examples_in_the_book(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_command_line() -> None:
     done = run("-m", "banister", "--version")
     assert done.stdout.strip() == f"banister {banister.__version__}"
-    assert run("-m", "banister", "nonsense").returncode == 2
+    # The service is another program.
+    for nonsense in ("nonsense", "serve"):
+        assert run("-m", "banister", nonsense).returncode == 2
     script = Path(sys.executable).with_name("banister")
     assert subprocess.run([script, "bound", "--help"], capture_output=True, check=False).returncode == 0
 
