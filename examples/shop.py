@@ -108,7 +108,7 @@ def visits(seed: int, per_day: float) -> Iterator[Visit]:
 class Experiment:
     """Asks for decisions, and reports what comes of them when it becomes known."""
 
-    client: banister.Client
+    client: banister.client.Client
     name: str
     guardrails: list[banister.Guardrail]
     contextual: bool
@@ -160,7 +160,7 @@ class Experiment:
         if due:
             # An outcome that comes after its time to live is too late: the default was taken.
             for error in self.client.report_batch(self.name, due).errors.values():
-                if not isinstance(error, banister.ServiceConflictError):
+                if not isinstance(error, banister.client.ConflictError):
                     raise error
 
     def status(self) -> str:
@@ -170,7 +170,7 @@ class Experiment:
         return f"{self.name}: " + " ".join(f"{action} {p:.0%}" for action, p in most)
 
 
-def open_experiments(client: banister.Client, speed: float) -> list[Experiment]:
+def open_experiments(client: banister.client.Client, speed: float) -> list[Experiment]:
     """Declares both experiments. A service that has them from another day gets `checkout-2` and so on."""
     taken = {experiment.name for experiment in client.experiments()}
 
@@ -205,7 +205,7 @@ def open_experiments(client: banister.Client, speed: float) -> list[Experiment]:
     ]
 
 
-def run(client: banister.Client, minutes: float, speed: float, seed: int, per_day: float) -> list[Experiment]:
+def run(client: banister.client.Client, minutes: float, speed: float, seed: int, per_day: float) -> list[Experiment]:
     """The shop is open: visitors come, reports come in, until the time is over."""
     experiments = open_experiments(client, speed)
     checkout, recommendations = experiments
@@ -302,7 +302,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the world: the same visitors, the same luck")
     parser.add_argument("--stay", action="store_true", help="leave the page up at the end until Enter is pressed")
     chosen = parser.parse_args()
-    with service(chosen.url) as url, banister.Client(url) as client:
+    with service(chosen.url) as url, banister.client.Client(url) as client:
         print(f"Look at {url}/ while the shop is open.\n", flush=True)
         experiments = run(client, chosen.minutes, chosen.speed, chosen.seed, chosen.visitors)
         print(f"\n{table(experiments)}")
@@ -315,5 +315,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\nThe shop was closed early.")
-    except banister.ServiceError as error:
+    except banister.client.ServiceError as error:
         sys.exit(f"\nThe service: {error}")

@@ -344,7 +344,7 @@ impl Decision {
         fields.set_item("costs", by_name(py, &self.set.guardrails, &own.costs)?)?;
         let parts = by_name(py, &self.set.guardrails, &own.by_frequencies)?;
         fields.set_item("by_frequencies", parts)?;
-        made(py, "banister", "SegmentCertificate", &fields).map(Some)
+        made(py, "banister.segments", "SegmentCertificate", &fields).map(Some)
     }
 
     /// The policy as a dictionary from action to probability, without zeros.

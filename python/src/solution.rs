@@ -18,7 +18,7 @@ pub(crate) fn status_name(status: Status) -> &'static str {
 }
 
 /// The policy of a round, with its proof.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.solvers")]
 #[derive(Debug)]
 pub(crate) struct Solution {
     pub answer: RoundAnswer,
@@ -183,7 +183,7 @@ impl Answers {
 }
 
 /// The policies of many rounds: arrays with one entry, or row, per round.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.solvers")]
 #[derive(Debug)]
 pub(crate) struct SolutionBatch {
     pub answers: Answers,

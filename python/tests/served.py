@@ -36,7 +36,7 @@ def make_token(data: Path, role: str, name: str) -> str:
 def await_ready(url: str) -> None:
     """Returns when the service takes requests, which is a moment after it listens."""
     end = time.monotonic() + PATIENCE
-    with banister.Client(url) as client:
+    with banister.client.Client(url) as client:
         while not client.ready():
             assert time.monotonic() < end, "the service listens and does not become ready"
             time.sleep(0.01)

@@ -71,7 +71,7 @@ def test_the_shop_uses_a_service_with_tokens(tmp_path: Path) -> None:
     data.mkdir()
     cwd.mkdir()
     token = make_token(data, "admin", "shop")
-    with running(data) as url, banister.Client(url, token=token) as client:
+    with running(data) as url, banister.client.Client(url, token=token) as client:
         done = shop(cwd, "--url", url, "--minutes", "0.02", BANISTER_TOKEN=token)
         assert done.returncode == 0, done.stderr
         names = [experiment.name for experiment in client.experiments()]
@@ -88,7 +88,7 @@ def test_the_gateway_runs(url: str) -> None:
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("100 calls for $")
-    with banister.Client(url) as client:
+    with banister.client.Client(url) as client:
         assert client.experiment("gateway").counts.outcomes == 100
 
 

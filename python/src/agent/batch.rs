@@ -37,7 +37,7 @@ pub(super) struct Played<'a, 'py> {
 const MOST: u64 = 10_000_000;
 
 /// Many decisions: arrays with one entry per decision.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.decisions")]
 pub(crate) struct DecisionBatch {
     /// All decisions; those of one policy share it.
     decisions: Vec<Decision>,
