@@ -34,9 +34,8 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             let with_horizon = config.clone().with_horizon(1000, false);
             kind["needs_horizon"] = json!(with_horizon != config);
             let complete = with_horizon.with_parameter_norm(1.0);
-            kind["is_rival"] = json!(
-                serde_json::from_value::<banister::AgentConfig>(json!(config)).is_err()
-            );
+            kind["is_rival"] =
+                json!(serde_json::from_value::<banister::AgentConfig>(json!(config)).is_err());
             kind["needs_origin"] = json!(
                 config.takes_features()
                     && complete.build(&tiny_problem(&[1.0, 0.0])).is_err()

@@ -180,9 +180,13 @@ pub(crate) fn by_name<'py>(
     Ok(dict)
 }
 
-/// Shows an object in a notebook, by a function of `banister._html`.
-pub(crate) fn html<'py>(object: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
-    let module = object.py().import("banister._html")?;
+/// Shows an object by a function of a module in Python.
+pub(crate) fn shown<'py>(
+    object: &Bound<'py, PyAny>,
+    module: &str,
+    function: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = object.py().import(module)?;
     module.call_method1(function, (object,))
 }
 
@@ -401,37 +405,12 @@ impl Decision {
 
     /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
     /// zeros.
-    pub(crate) fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let (py, decision) = (slf.py(), slf.get());
-        let dict = PyDict::new(py);
-        for name in [
-            "action",
-            "index",
-            "probability",
-            "is_safe",
-            "scale",
-            "agent_id",
-            "serial",
-        ] {
-            dict.set_item(name, slf.getattr(name)?)?;
-        }
-        let features = decision.features.as_deref().map(<[f64]>::to_vec);
-        dict.set_item("features", features)?;
-        dict.set_item("policy", decision.policy(py)?.items())?;
-        let parts = [
-            ("segment", decision.segment(py)?),
-            ("alarm", decision.alarm(py)?),
-            ("certificate", Some(decision.certificate(py)?)),
-        ];
-        for (name, part) in parts {
-            let part = part.map(|own| own.call_method0("to_dict")).transpose()?;
-            dict.set_item(name, part)?;
-        }
-        Ok(dict)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "banister._plain", "decision")
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        html(slf, "decision")
+        shown(slf, "banister._html", "decision")
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

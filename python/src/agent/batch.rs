@@ -4,11 +4,11 @@ use banister::{Choice, Error, Origin, Outcome};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use pyo3::types::{PyIterator, PyList, PyString};
 
 use super::Agent;
 use crate::build::named;
-use crate::decision::{Decision, Naming, from_pickle, to_pickle};
+use crate::decision::{Decision, Naming, from_pickle, shown, to_pickle};
 use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
@@ -56,12 +56,8 @@ impl DecisionBatch {
     }
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = self.decisions.iter().cloned();
-        let each = each.map(|one| Decision::to_dict(&Bound::new(py, one)?));
-        let dict = PyDict::new(py);
-        dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
-        Ok(dict)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "banister._plain", "decision_batch")
     }
 
     fn __len__(&self) -> usize {
@@ -131,7 +127,7 @@ impl DecisionBatch {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        crate::decision::html(slf, "decision_batch")
+        shown(slf, "banister._html", "decision_batch")
     }
 
     fn __repr__(&self) -> String {
