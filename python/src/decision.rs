@@ -15,44 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::json::to_python;
 use crate::pickle::{self, Reduced};
 
-/// Names of the actions as the user gave them.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) enum Labels {
-    /// None: actions go by their place.
-    #[default]
-    Places,
-    Names(Arc<Vec<String>>),
-    /// Names that are integers.
-    Integers(Arc<Vec<i64>>),
-}
-
-impl Labels {
-    pub(crate) fn new(names: &[String], naming: Naming) -> Self {
-        match naming {
-            Naming::Places => Self::Places,
-            Naming::Text => Self::Names(Arc::new(names.to_vec())),
-            Naming::Integers => {
-                let integers = names.iter().map(|name| name.parse().unwrap_or_default());
-                Self::Integers(Arc::new(integers.collect()))
-            }
-        }
-    }
-
-    /// Returns the name or number of an action.
-    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
-        let place = || Ok(action.into_pyobject(py)?.into_any());
-        match self {
-            Self::Places => place(),
-            Self::Names(names) => names
-                .get(action)
-                .map_or_else(place, |name| Ok(PyString::new(py, name).into_any())),
-            Self::Integers(names) => names
-                .get(action)
-                .map_or_else(place, |name| Ok(name.into_pyobject(py)?.into_any())),
-        }
-    }
-}
-
 /// Kind of names that the user gave to arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -66,7 +28,9 @@ pub(crate) enum Naming {
 /// The actions on offer, shared by the decisions among them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ActionSet {
-    pub labels: Labels,
+    /// Names of the arms, as `naming` says; none where actions go by their place.
+    pub names: Vec<String>,
+    pub naming: Naming,
     pub guardrails: Arc<Vec<String>>,
     /// True for guardrails whose signal has a cap.
     pub capped: Arc<Vec<bool>>,
@@ -80,6 +44,30 @@ pub(crate) struct ActionSet {
     pub by_features: bool,
     /// Identity of the agent.
     pub agent: u64,
+}
+
+impl ActionSet {
+    /// Returns the name or number of an action.
+    pub(crate) fn label<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match (self.naming, self.names.get(action)) {
+            (Naming::Text, Some(name)) => PyString::new(py, name).into_any(),
+            (Naming::Integers, Some(name)) => name.parse::<i64>()?.into_pyobject(py)?.into_any(),
+            _ => action.into_pyobject(py)?.into_any(),
+        })
+    }
+
+    /// Returns a policy from action to probability.
+    pub(crate) fn by_label<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &[(usize, f64)],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for &(action, p) in policy {
+            dict.set_item(self.label(py, action)?, p)?;
+        }
+        Ok(dict)
+    }
 }
 
 /// A policy with its certificate, shared by the decisions drawn from it.
@@ -149,7 +137,7 @@ pub(crate) fn alarm_object<'py>(
     fields.del_item("misfit")?;
     let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
     fields.set_item("guardrail", guardrail)?;
-    let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
+    let arm = alarm.arm.map(|arm| set.label(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
     fields.set_item("message", &*text.message)?;
     fields.set_item("segment", text.segment.as_deref())?;
@@ -301,7 +289,7 @@ impl Decision {
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.set.labels.of(py, self.drawn)
+        self.set.label(py, self.drawn)
     }
 
     /// The number of the action. Where the safe action was not among the actions offered, it comes
@@ -354,11 +342,7 @@ impl Decision {
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let policy = PyDict::new(py);
-        for &(action, p) in &self.policy.policy {
-            policy.set_item(self.set.labels.of(py, action)?, p)?;
-        }
-        Ok(policy)
+        self.set.by_label(py, &self.policy.policy)
     }
 
     /// The policy as a vector, one probability per action.

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use crate::decision::{ActionSet, AlarmText, Decision, Labels, Naming, Policy};
+use crate::decision::{ActionSet, AlarmText, Decision, Naming, Policy};
 use crate::error::{raise, refused};
 use crate::identity::{Identity, mixed};
 
@@ -180,7 +180,7 @@ impl State {
 
     /// Follows a change of the actions on offer.
     pub(crate) fn refresh_set(&mut self) {
-        let (labels, actions, safe) = match &self.interface.round {
+        let (names, actions, safe) = match &self.interface.round {
             LastRound::Offered(rows) => {
                 let safe_action = self.safe_action();
                 let mut rows = rows.chunks_exact(safe_action.len().max(1));
@@ -188,19 +188,17 @@ impl State {
                 // It comes after the last if it is not among them.
                 let safe = rows.position(|x| x == safe_action);
                 let actions = count + usize::from(safe.is_none());
-                (Labels::Places, actions, safe.unwrap_or(count))
+                (Vec::new(), actions, safe.unwrap_or(count))
             }
             _ => {
                 let names = self.names();
-                (
-                    Labels::new(&names, self.interface.naming),
-                    names.len(),
-                    self.problem.safe,
-                )
+                let actions = names.len();
+                (names, actions, self.problem.safe)
             }
         };
         self.set = Arc::new(ActionSet {
-            labels,
+            names,
+            naming: self.interface.naming,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
             assumptions: Arc::clone(&self.set.assumptions),

@@ -86,7 +86,7 @@ impl DecisionBatch {
     #[getter]
     fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let each = self.decisions.iter();
-        let labels = each.map(|one| one.set.labels.of(py, one.drawn));
+        let labels = each.map(|one| one.set.label(py, one.drawn));
         PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
     }
 

@@ -593,7 +593,7 @@ impl Agent {
             let policy = decision.map(|decision| decision.policy.clone());
             (policy, Arc::clone(&state.set))
         })?;
-        probabilities(py, &policy.map_err(raise)?, &set)
+        set.by_label(py, &policy.map_err(raise)?)
     }
 
     /// Names of many segments.
@@ -620,7 +620,7 @@ impl Agent {
     #[getter]
     fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let set = self.with(py, false, |state| Arc::clone(&state.set))?;
-        (0..set.actions).map(|a| set.labels.of(py, a)).collect()
+        (0..set.actions).map(|a| set.label(py, a)).collect()
     }
 
     /// Length of the context that a decision brings; None for agents without.
@@ -640,7 +640,7 @@ impl Agent {
     #[getter]
     fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let set = self.with(py, false, |state| Arc::clone(&state.set))?;
-        set.labels.of(py, set.safe)
+        set.label(py, set.safe)
     }
 
     /// Names of the guardrails.
@@ -710,23 +710,10 @@ fn view_of<'py>(
     let dict = to_python(py, view)?.cast_into::<PyDict>()?;
     dict.del_item("arms")?;
     dict.set_item("pooled", &view.pooled)?;
-    dict.set_item("policy", probabilities(py, &view.policy, set)?)?;
+    dict.set_item("policy", set.by_label(py, &view.policy)?)?;
     dict.set_item("costs", by_name(py, &set.guardrails, &view.costs)?)?;
     dict.set_item("prices", by_name(py, &set.guardrails, &view.prices)?)?;
     dict.set_item("estimates", columns(py, &view.arms, set)?)?;
-    Ok(dict)
-}
-
-/// A policy from arm to probability.
-fn probabilities<'py>(
-    py: Python<'py>,
-    policy: &[(usize, f64)],
-    set: &ActionSet,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for &(arm, p) in policy {
-        dict.set_item(set.labels.of(py, arm)?, p)?;
-    }
     Ok(dict)
 }
 
@@ -737,7 +724,7 @@ fn columns<'py>(
     set: &ActionSet,
 ) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
-    let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));
+    let labels = (0..beliefs.len()).map(|a| set.label(py, a));
     table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
     let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
     table.set_item("offered", PyArray1::from_vec(py, offered))?;
