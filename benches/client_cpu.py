@@ -21,18 +21,18 @@ import banister
 
 
 def blocking(url: str, rounds: int) -> None:
-    with banister.Client(url) as client:
+    with banister.client.Client(url) as client:
         client.experiment("bench")
         for _ in range(rounds):
             client.report(client.decide("bench"), reward=1.0, costs=0.0)
 
 
 async def concurrent(url: str, rounds: int, tasks: int) -> None:
-    async def each(client: banister.AsyncClient) -> None:
+    async def each(client: banister.client.AsyncClient) -> None:
         for _ in range(rounds // tasks):
             await client.report(await client.decide("bench"), reward=1.0, costs=0.0)
 
-    async with banister.AsyncClient(url, connections=tasks) as client:
+    async with banister.client.AsyncClient(url, connections=tasks) as client:
         await client.experiment("bench")
         await asyncio.gather(*(each(client) for _ in range(tasks)))
 
@@ -62,7 +62,7 @@ def main() -> None:
             assert service.stdout is not None
             found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in service.stdout)
             url = next(match for match in found if match)[0]
-            with banister.Client(url) as client:
+            with banister.client.Client(url) as client:
                 while not client.ready():
                     time.sleep(0.01)
                 client.create("bench", arms=["a", "b"], guardrails={"name": "cost", "at_most": 0.5, "safe_cost": 0.1})

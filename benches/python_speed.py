@@ -519,7 +519,7 @@ class Round:
         self.theta, self.cost = rng.normal(size=(2, dimension)) / math.sqrt(dimension)
         self.radius, self.threshold = 3.0, 0.2
 
-    def solve(self, features: np.ndarray) -> banister.Solution:
+    def solve(self, features: np.ndarray) -> banister.solvers.Solution:
         return banister.solve_oplb(
             features,
             safe=0,

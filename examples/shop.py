@@ -9,7 +9,8 @@ Two experiments run side by side:
     checkout          four checkout pages; complaints, conversion and spend have guardrails
     recommendations   three ways to recommend, chosen by what is known of the visitor
 
-    python examples/shop.py             # with a service of its own, which ends with it
+    python examples/shop.py             # with a service of its own, which ends with it: `banisterd` is on the
+                                        # path, or named by the environment's BANISTERD
     python examples/shop.py --help      # another service, another pace, other visitors
 """
 
@@ -107,7 +108,7 @@ def visits(seed: int, per_day: float) -> Iterator[Visit]:
 class Experiment:
     """Asks for decisions, and reports what comes of them when it becomes known."""
 
-    client: banister.Client
+    client: banister.client.Client
     name: str
     guardrails: list[banister.Guardrail]
     contextual: bool
@@ -159,7 +160,7 @@ class Experiment:
         if due:
             # An outcome that comes after its time to live is too late: the default was taken.
             for error in self.client.report_batch(self.name, due).errors.values():
-                if not isinstance(error, banister.ServiceConflictError):
+                if not isinstance(error, banister.client.ConflictError):
                     raise error
 
     def status(self) -> str:
@@ -169,7 +170,7 @@ class Experiment:
         return f"{self.name}: " + " ".join(f"{action} {p:.0%}" for action, p in most)
 
 
-def open_experiments(client: banister.Client, speed: float) -> list[Experiment]:
+def open_experiments(client: banister.client.Client, speed: float) -> list[Experiment]:
     """Declares both experiments. A service that has them from another day gets `checkout-2` and so on."""
     taken = {experiment.name for experiment in client.experiments()}
 
@@ -204,7 +205,7 @@ def open_experiments(client: banister.Client, speed: float) -> list[Experiment]:
     ]
 
 
-def run(client: banister.Client, minutes: float, speed: float, seed: int, per_day: float) -> list[Experiment]:
+def run(client: banister.client.Client, minutes: float, speed: float, seed: int, per_day: float) -> list[Experiment]:
     """The shop is open: visitors come, reports come in, until the time is over."""
     experiments = open_experiments(client, speed)
     checkout, recommendations = experiments
@@ -268,10 +269,14 @@ def service(url: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         options = ["--listen", "127.0.0.1:0", "--data-dir", folder, "--log", "error"]
-        command = [sys.executable, "-m", "banister", "serve", *options]
+        program = os.environ.get("BANISTERD", "banisterd")
         # Settings of a service of yours are not for this one.
         plain = {key: value for key, value in os.environ.items() if not key.startswith("BANISTER_")}
-        process = subprocess.Popen(command, env=plain, stdout=subprocess.PIPE, text=True)
+        try:
+            process = subprocess.Popen([program, "serve", *options], env=plain, stdout=subprocess.PIPE, text=True)
+        except FileNotFoundError:
+            hint = "cargo build --release -p banisterd, and name target/release/banisterd in BANISTERD"
+            raise SystemExit(f"there is no program {program}: {hint}; or use a service that runs, by --url") from None
         try:
             assert process.stdout is not None
             found = (re.search(r"the page is at (http\S+?)/?\s*$", line) for line in process.stdout)
@@ -297,7 +302,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the world: the same visitors, the same luck")
     parser.add_argument("--stay", action="store_true", help="leave the page up at the end until Enter is pressed")
     chosen = parser.parse_args()
-    with service(chosen.url) as url, banister.Client(url) as client:
+    with service(chosen.url) as url, banister.client.Client(url) as client:
         print(f"Look at {url}/ while the shop is open.\n", flush=True)
         experiments = run(client, chosen.minutes, chosen.speed, chosen.seed, chosen.visitors)
         print(f"\n{table(experiments)}")
@@ -310,5 +315,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\nThe shop was closed early.")
-    except banister.ServiceError as error:
+    except banister.client.ServiceError as error:
         sys.exit(f"\nThe service: {error}")

@@ -15,54 +15,48 @@ True
 >>> agent.observe(decision, reward=1.0, costs=0.0)
 >>> agent.decide().certificate["complaints"].slack >= 0
 True
+
+Here is what a first program needs; the rest is in modules by subject: `rivals` (agents of other papers), `simulation`
+(environments and results), `offline` (logged data), `client` (of the decision service), `decisions`, `segments`,
+`solvers`, and `integrations`, which `import banister` leaves alone.
 """
 
 from __future__ import annotations
 
-from . import _agents, client, offline, simulation
-from ._agent import Agent, Alarm, agents, load
-from ._agents import *
+from . import client, decisions, offline, rivals, segments, simulation, solvers
+from ._agent import Agent, agents, load
+from ._agents import Opb, Oplb, Segmented
 from ._features import Features
-from ._figure import Figure
 from ._guardrail import Guardrail, Reward
-from ._native import (
-    Decision,
-    DecisionBatch,
-    Solution,
-    SolutionBatch,
-    __version__,
-    solve_lp,
-    solve_oplb,
-)
-from ._segments import SegmentCertificate, SegmentTable, SegmentView
-from .client import *
-from .client.types import Certificate, GuardrailCertificate
-from .offline import *
-from .simulation import *
+from ._native import __version__
+from .decisions import Alarm, Certificate, Decision
+from .simulation import compare, simulate, sweep
+from .solvers import solve_lp, solve_oplb
 
 __all__ = [
     "Agent",
     "Alarm",
     "Certificate",
     "Decision",
-    "DecisionBatch",
     "Features",
-    "Figure",
     "Guardrail",
-    "GuardrailCertificate",
+    "Opb",
+    "Oplb",
     "Reward",
-    "SegmentCertificate",
-    "SegmentTable",
-    "SegmentView",
-    "Solution",
-    "SolutionBatch",
+    "Segmented",
     "__version__",
     "agents",
+    "client",
+    "compare",
+    "decisions",
     "load",
+    "offline",
+    "rivals",
+    "segments",
+    "simulate",
+    "simulation",
     "solve_lp",
     "solve_oplb",
+    "solvers",
+    "sweep",
 ]
-__all__ += _agents.__all__
-__all__ += client.__all__
-__all__ += offline.__all__
-__all__ += simulation.__all__

@@ -141,7 +141,7 @@ class Agent(_native.Agent):
     # Logged data
 
     def warm_start(self, log: LogLike) -> int:
-        """Learns every outcome of a log; returns their number. See `banister.warm_start`."""
+        """Learns every outcome of a log; returns their number. See `banister.offline.warm_start`."""
         return replays.warm_start(self, log)
 
     # For people who come from MABWiser and scikit-learn

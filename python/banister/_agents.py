@@ -1,7 +1,7 @@
-"""The agents: one class for every kind in the core's registry.
+"""The agents: one class for every kind in the registry.
 
-No list is kept here. `_agents.pyi`, which type checkers and editors read, is written from the same
-registry by `python -m banister._stubs`.
+No list is kept here. `_agents.pyi` and `rivals.pyi`, which type checkers and editors read, are written from the
+same registry by `python -m banister._stubs`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any
 from . import _native
 from ._agent import CLASSES, Agent
 from ._registry import Kind, kinds
-from ._segments import SegmentedAgent
-
-__all__: list[str] = []
+from .segments import SegmentedAgent
 
 
 def _documented(kind: Kind) -> str:
@@ -42,16 +40,24 @@ def _signature(kind: Kind) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-for _kind in kinds(_native.agent_schema(), dict(_native.guarantees())):
-    _members: dict[str, Any] = {
-        "__doc__": _documented(_kind),
-        "__module__": "banister",
-        "__signature__": _signature(_kind),
-        "kind": _kind.name,
-        "guarantee": _kind.guarantee,
-        "takes_features": _kind.takes_features,
-    }
-    _base = SegmentedAgent if _kind.takes_segments else Agent
-    CLASSES[_kind.name] = type(_kind.class_name, (_base,), _members)
-    globals()[_kind.class_name] = CLASSES[_kind.name]
-    __all__.append(_kind.class_name)
+def made(module: str, is_rival: bool) -> dict[str, type[Agent]]:
+    """Makes the classes of the core's agents or of their rivals, for one module."""
+    found: dict[str, type[Agent]] = {}
+    for kind in kinds(_native.agent_schema(), dict(_native.guarantees())):
+        if kind.is_rival == is_rival:
+            members: dict[str, Any] = {
+                "__doc__": _documented(kind),
+                "__module__": module,
+                "__signature__": _signature(kind),
+                "kind": kind.name,
+                "guarantee": kind.guarantee,
+                "takes_features": kind.takes_features,
+            }
+            base = SegmentedAgent if kind.takes_segments else Agent
+            found[kind.class_name] = CLASSES[kind.name] = type(kind.class_name, (base,), members)
+    return found
+
+
+_made = made("banister", is_rival=False)
+globals().update(_made)
+__all__ = list(_made)

@@ -9,7 +9,6 @@ from typing_extensions import Self, disjoint_base
 
 from ._agent import Alarm
 from ._guardrail import RewardLike
-from ._segments import SegmentCertificate
 from ._types import (
     ArmName,
     ContextLike,
@@ -22,6 +21,7 @@ from ._types import (
     SegmentsLike,
 )
 from .client.types import Certificate
+from .segments import SegmentCertificate
 
 __version__: str
 

@@ -126,6 +126,8 @@ class Kind:
     #: True if it needs the number of rounds, or a safe action whose features are all 0.
     needs_horizon: bool
     needs_origin: bool
+    #: True if another paper has it: the core knows nothing of it.
+    is_rival: bool
     parameters: tuple[Parameter, ...]
 
     @property
@@ -151,7 +153,8 @@ class Kind:
         more = " horizon=1000," if self.needs_horizon else ""
         segment = 'segment="de"' if self.takes_segments else ""
         every = (*_START, *lines, *_END)
-        return tuple(line.format(name=self.class_name, more=more, segment=segment) for line in every)
+        name = f"rivals.{self.class_name}" if self.is_rival else self.class_name
+        return tuple(line.format(name=name, more=more, segment=segment) for line in every)
 
     @property
     def base_name(self) -> str:
@@ -186,6 +189,7 @@ def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: 
         takes_segments=bool(variant["takes_segments"]),
         needs_horizon=bool(variant["needs_horizon"]),
         needs_origin=bool(variant["needs_origin"]),
+        is_rival=bool(variant["is_rival"]),
         parameters=tuple(parameters),
     )
 

@@ -1,7 +1,7 @@
-"""Writes `_agents.pyi` from the registry: `python -m banister._stubs`.
+"""Writes the stubs of this package: `python -m banister._stubs python/banister`.
 
-With the path of `_native.pyi`, writes that once more with the documentation of the compiled module. The
-tests compare both files in the package with what this makes.
+`_agents.pyi` and `rivals.pyi` are made from the registry, and `_native.pyi` gets the documentation of the compiled
+module where it has none. The tests compare the files in the package with what this makes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import _native
 from ._agent import CLASSES
 from ._registry import Kind, kinds
 
-_HEAD = '''"""Made from the core's registry by `python -m banister._stubs`."""
+_HEAD = '''"""Made from the registry by `python -m banister._stubs`."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -26,15 +26,15 @@ from numpy.typing import ArrayLike
 from ._agent import Agent
 from ._features import Features
 from ._guardrail import GuardrailLike, RewardLike
-from ._segments import SegmentedAgent
 from ._types import ArmName, ArmsLike, Float, Int
+from .segments import SegmentedAgent
 
 '''
 
 
-def stubs() -> str:
-    """Returns the text of `_agents.pyi`."""
-    every = kinds(_native.agent_schema(), dict(_native.guarantees()))
+def stubs(is_rival: bool) -> str:
+    """Returns the text of `_agents.pyi`, or of `rivals.pyi`."""
+    every = [one for one in kinds(_native.agent_schema(), dict(_native.guarantees())) if one.is_rival == is_rival]
     names = ", ".join(f'"{kind.class_name}"' for kind in every)
     return _HEAD + f"__all__ = [{names}]\n" + "".join(map(_class, every))
 
@@ -109,5 +109,8 @@ def documented(stub: str) -> str:
 
 
 if __name__ == "__main__":
-    made = documented(Path(sys.argv[1]).read_text("utf-8")) if sys.argv[1:] else stubs()
-    sys.stdout.write(made)
+    folder = Path(sys.argv[1])
+    native = folder / "_native.pyi"
+    native.write_text(documented(native.read_text("utf-8")), "utf-8")
+    (folder / "_agents.pyi").write_text(stubs(is_rival=False), "utf-8")
+    (folder / "rivals.pyi").write_text(stubs(is_rival=True), "utf-8")

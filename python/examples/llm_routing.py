@@ -52,9 +52,9 @@ def requests() -> pd.DataFrame:
     return pd.read_parquet(FOLDER / "requests.parquet")
 
 
-def environment(frame: pd.DataFrame, log: float | None = None) -> banister.TableEnvironment:
+def environment(frame: pd.DataFrame, log: float | None = None) -> banister.simulation.TableEnvironment:
     """Returns the table as an environment, with a share of its rows as a log of what all models did."""
-    return banister.TableEnvironment(
+    return banister.simulation.TableEnvironment(
         frame,
         rewards={name: f"{name}_reward" for name in MODELS},
         costs={"dollars": [f"{name}_cost" for name in MODELS]},

@@ -132,9 +132,9 @@ assert inverse.between(0.97, 1.03).all(), "the logged propensities are not those
 
 
 # %%
-def to_log(part: pd.DataFrame) -> banister.Log:
+def to_log(part: pd.DataFrame) -> banister.offline.Log:
     """The rounds of a part of the frame."""
-    return banister.Log.from_frame(
+    return banister.offline.Log.from_frame(
         part,
         action="variant",
         reward="revenue",
@@ -176,7 +176,7 @@ candidates: dict[str, dict[str, float] | np.ndarray] = {
 # All intervals at once are to hold with probability 95%: six policies, three signals each.
 confidence = 1 - 0.05 / (len(candidates) * 3)
 evaluations = {
-    name: banister.evaluate(
+    name: banister.offline.evaluate(
         late, policy, guardrails=GUARDRAILS, reward=REVENUE, confidence=confidence
     )
     for name, policy in candidates.items()
@@ -191,7 +191,7 @@ for name, evaluation in evaluations.items():
 # %%
 for name, policy in candidates.items():
     plain = evaluations[name].reward
-    robust = banister.evaluate(late, policy, estimator="dr", interval="normal").reward
+    robust = banister.offline.evaluate(late, policy, estimator="dr", interval="normal").reward
     assert abs(plain.estimate - robust.estimate) < 3 * plain.standard_error
     assert plain.weights_compatible
 
@@ -203,7 +203,7 @@ COLOURS = {"kept": "#1b7f5c", "undecided": "#d08700", "broken": "#c0392b"}
 INK, PALE = "#222222", "#8a8a8a"
 
 
-def show(evaluations: dict[str, banister.Evaluation]) -> Figure:
+def show(evaluations: dict[str, banister.offline.Evaluation]) -> Figure:
     """Estimates with intervals against the thresholds, one row per policy."""
     panels = [
         ("reward", "revenue per session", "{:.2f}"),
@@ -288,14 +288,14 @@ fresh = banister.Opb(
 )
 # Agents learn while they are replayed, so the one that goes live later sends a copy.
 replays = {
-    "warm-started": banister.replay(late, copy.copy(agent), progress=False),
-    "fresh": banister.replay(late, fresh, progress=False),
+    "warm-started": banister.offline.replay(late, copy.copy(agent), progress=False),
+    "fresh": banister.offline.replay(late, fresh, progress=False),
 }
 for name, replayed in replays.items():
     print(f"{name}: {replayed}\n")
 
 
-def show_replays(replays: dict[str, banister.Replay]) -> Figure:
+def show_replays(replays: dict[str, banister.offline.Replay]) -> Figure:
     """Running means of replays against the thresholds."""
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     panels = [

@@ -98,7 +98,7 @@ print(f"it resolves {best.value:.1%}, at price and complaints {best.costs.round(
 class Means:
     """Counts and mean signals of every arm: row 0 is the reward, the others are the costs."""
 
-    def __init__(self, problem: banister.Problem) -> None:
+    def __init__(self, problem: banister.simulation.Problem) -> None:
         self.problem = problem
         self.thresholds = [guardrail["at_most"] for guardrail in problem.guardrails]
         self.count = np.zeros(problem.n_arms)
@@ -155,7 +155,7 @@ class EpsilonGreedy(Means):
     def decide(self, actions: None, rng: np.random.Generator) -> NDArray[np.float64]:
         """A policy."""
         reward, *costs = self.mean.tolist()
-        solution: banister.Solution = banister.solve_lp(reward, costs, self.thresholds)
+        solution: banister.solvers.Solution = banister.solve_lp(reward, costs, self.thresholds)
         if solution.status == "infeasible":
             return self.safe_policy
         return 0.95 * solution.probabilities + 0.05 / self.problem.n_arms
@@ -184,7 +184,7 @@ class SafeThompson(Means):
         costs = np.where(self.count > 0, np.minimum(plain + self.radius(confidence), 1), 1)
         for cost, guardrail in zip(costs, self.problem.guardrails, strict=True):
             cost[self.problem.safe] = guardrail.get("safe_cost", cost[self.problem.safe])
-        solution: banister.Solution = banister.solve_lp(
+        solution: banister.solvers.Solution = banister.solve_lp(
             reward.tolist(), costs.tolist(), self.thresholds
         )
         if solution.status == "infeasible":

@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
 use crate::fields;
+use crate::identity::Identity;
 use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
-use crate::serials::{SavedSerials, Serials};
-use crate::state::{Identity, LastRound, Sampler, State, context_arms};
+use crate::state::{Interface, LastRound, Sampler, State, context_arms};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
 /// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
@@ -34,6 +34,8 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             let with_horizon = config.clone().with_horizon(1000, false);
             kind["needs_horizon"] = json!(with_horizon != config);
             let complete = with_horizon.with_parameter_norm(1.0);
+            kind["is_rival"] =
+                json!(serde_json::from_value::<banister::AgentConfig>(json!(config)).is_err());
             kind["needs_origin"] = json!(
                 config.takes_features()
                     && complete.build(&tiny_problem(&[1.0, 0.0])).is_err()
@@ -393,10 +395,13 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         }
     }
     let agent = config.build(&problem).map_err(in_arguments)?;
-    let identity = Identity::new(fresh_seed(kwargs.py())?, Vec::new(), Serials::after(0));
-    let mut state = State::new(agent, problem, config, seed, declared.naming, identity);
-    state.fields = context_fields;
-    state.segment_fields = segment_fields;
+    let identity = Identity::new(fresh_seed(kwargs.py())?, 0);
+    let interface = Interface {
+        fields: context_fields,
+        segment_fields,
+        ..Interface::new(identity, declared.naming)
+    };
+    let mut state = State::new(agent, problem, config, seed, interface);
     state.seed_agent();
     Ok(state)
 }
@@ -405,47 +410,19 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
 const LONGEST: usize = 10_000;
 
 const FORMAT: &str = "banister.python";
-const VERSION: u32 = 1;
+const VERSION: u64 = 1;
 
-/// An agent's own snapshot with the state of its random stream and its identity.
-#[derive(Default, Serialize, Deserialize)]
+/// An agent's own snapshot with the state of its random stream and how Python refers to it.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
     format: String,
-    version: u32,
+    version: u64,
     seed: u64,
     /// Position in the random stream, in 32-bit words; a string, as it may be longer than 64 bits.
     position: String,
-    /// Number of resets.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    resets: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    reset_after: u64,
-    naming: Naming,
-    /// Fields that contexts are made from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fields: Option<Fields>,
-    #[serde(default)]
-    round: LastRound,
-    /// Fields that segments are made from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    segment_fields: Vec<String>,
-    /// Identity, ancestors and decisions; without them it becomes an agent of its own.
-    #[serde(default)]
-    identity: Option<SavedIdentity>,
+    interface: Interface,
     agent: Value,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedIdentity {
-    id: u64,
-    ancestors: Vec<(u64, u64)>,
-    decisions: SavedSerials,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Saves the agent and its random stream as JSON.
@@ -456,17 +433,7 @@ pub(crate) fn save(state: &mut State) -> PyResult<String> {
         version: VERSION,
         seed: state.sampler.seed,
         position: state.sampler.rng.get_word_pos().to_string(),
-        resets: state.resets,
-        naming: state.naming,
-        fields: state.fields.clone(),
-        round: state.round.clone(),
-        reset_after: state.reset_after,
-        segment_fields: state.segment_fields.clone(),
-        identity: Some(SavedIdentity {
-            id: state.identity.id,
-            ancestors: state.identity.ancestors.clone(),
-            decisions: state.identity.serials.save(),
-        }),
+        interface: state.interface.clone(),
         agent,
     };
     serde_json::to_string(&saved).map_err(unreadable)
@@ -479,74 +446,70 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 /// Restores an agent from [`save`], or from a snapshot of the core.
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
-    let is_ours = value.get("format").and_then(Value::as_str) == Some(FORMAT);
-    let saved: Saved = if is_ours {
-        serde_json::from_value(value).map_err(unreadable)?
-    } else {
-        Saved {
-            version: VERSION,
-            seed: fresh_seed(py)?,
-            position: "0".into(),
-            naming: Naming::Text,
-            agent: value,
-            ..Saved::default()
-        }
-    };
-    if saved.version != VERSION {
+    if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
+        let restored = AgentConfig::restore(json).map_err(raise)?;
+        // Its monitor may wait for the outcomes of decisions that another program made.
+        let monitor = restored.agent.view().monitor;
+        let last = monitor.map_or(0, banister::monitor::Monitor::last_announced);
+        let interface = Interface::new(Identity::new(fresh_seed(py)?, last), Naming::Text);
+        return resumed(restored, Sampler::new(fresh_seed(py)?), interface, kind);
+    }
+    let version = value.get("version").and_then(Value::as_u64);
+    if version.is_some_and(|version| version != VERSION) {
         return Err(unreadable(format!(
             "its version is {}, this program reads version {VERSION}",
-            saved.version
+            value["version"]
         )));
     }
+    let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;
     let mut sampler = Sampler::new(saved.seed);
     let position = saved.position.parse().map_err(unreadable)?;
     sampler.rng.set_word_pos(position);
+    let restored = AgentConfig::restore(&saved.agent.to_string()).map_err(raise)?;
+    resumed(restored, sampler, saved.interface, kind)
+}
+
+/// Checks that an agent and what was saved beside it suit each other, and puts them together.
+fn resumed(
+    restored: Restored<AgentConfig>,
+    sampler: Sampler,
+    mut interface: Interface,
+    kind: Option<&str>,
+) -> PyResult<State> {
     let Restored {
         mut agent,
         problem,
         config,
-    } = AgentConfig::restore(&saved.agent.to_string()).map_err(raise)?;
-    let fits =
+    } = restored;
+    let suits =
         |fields: &Fields| fields.check().is_ok() && Some(fields.dimension()) == problem.context;
-    if !saved.fields.as_ref().is_none_or(fits) {
+    if !interface.fields.as_ref().is_none_or(suits) {
         return Err(unreadable("`fields` do not suit its agent"));
     }
-    if !saved.segment_fields.is_empty()
-        && (check_segment_fields(&saved.segment_fields).is_err() || !takes_segments(&config))
+    let segment_fields = &interface.segment_fields;
+    if !segment_fields.is_empty()
+        && (check_segment_fields(segment_fields).is_err() || !takes_segments(&config))
     {
         return Err(unreadable("`segment_fields` do not suit its agent"));
     }
-    let round = Round {
-        choice: saved.round.choice(),
+    let round = std::mem::take(&mut interface.round);
+    let choice = Round {
+        choice: round.choice(),
         ..Round::default()
     };
-    if !matches!(saved.round, LastRound::Arms) && agent.estimate(&round, 0).is_none() {
+    if !matches!(round, LastRound::Arms) && agent.estimate(&choice, 0).is_none() {
         return Err(unreadable("`round` does not suit its agent"));
     }
-    let identity = match saved.identity {
-        Some(saved) => {
-            let serials = Serials::restore(&saved.decisions);
-            let serials = serials.ok_or_else(|| unreadable("`identity.decisions` is damaged"))?;
-            Identity::new(saved.id, saved.ancestors, serials)
-        }
-        // Its monitor may wait for the outcomes of decisions that another program made.
-        None => {
-            let monitor = agent.view().monitor;
-            let last = monitor.map_or(0, banister::monitor::Monitor::last_announced);
-            Identity::new(fresh_seed(py)?, Vec::new(), Serials::after(last))
-        }
-    };
-    let mut state = State::new(agent, problem, config, sampler, saved.naming, identity);
-    state.resets = saved.resets;
-    state.reset_after = saved.reset_after;
-    state.fields = saved.fields;
-    state.segment_fields = saved.segment_fields;
-    state.enter(saved.round);
-    match kind {
-        Some(kind) if kind != state.kind => Err(unreadable(format!(
-            "it holds an agent of kind `{}`, not `{kind}`: use banister.load",
-            state.kind
-        ))),
-        _ => Ok(state),
+    if !interface.identity.is_sound() {
+        return Err(unreadable("`identity` is damaged"));
     }
+    let own = config.kind();
+    if let Some(kind) = kind.filter(|kind| *kind != own) {
+        return Err(unreadable(format!(
+            "it holds an agent of kind `{own}`, not `{kind}`: use banister.load"
+        )));
+    }
+    let mut state = State::new(agent, problem, config, sampler, interface);
+    state.enter(round);
+    Ok(state)
 }

@@ -14,7 +14,7 @@ use crate::error::{mistyped, shown};
 use crate::json::{declared, to_json, to_python};
 
 /// Fields by name, as the core has them.
-#[pyclass(frozen, eq, module = "banister")]
+#[pyclass(frozen, eq, module = "banister._native")]
 #[derive(PartialEq)]
 pub(crate) struct Fields(pub banister::fields::Fields);
 

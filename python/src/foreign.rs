@@ -184,7 +184,7 @@ pub(crate) fn agent(label: String, make: Py<PyAny>, failures: Failures) -> Custo
 /// The problem as a Python object.
 fn problem_object<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyAny>> {
     let value = crate::json::to_python(py, problem)?;
-    let module = py.import("banister")?;
+    let module = py.import("banister.simulation")?;
     module.call_method("Problem", (), Some(value.cast::<PyDict>()?))
 }
 

@@ -5,8 +5,8 @@
 //!
 //! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
 //! - `fields.rs`: rows by name become vectors; `segment.rs`: and names of segments.
-//! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `serials.rs`.
-//! - `decision/`, `pickle.rs`: decisions, and values as bytes.
+//! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `identity.rs`.
+//! - `decision.rs`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
 //!   `results.rs`: simulations and their tables.
@@ -23,6 +23,7 @@ mod error;
 mod fields;
 mod figures;
 mod foreign;
+mod identity;
 mod input;
 mod json;
 mod log;
@@ -30,7 +31,6 @@ mod offline;
 mod pickle;
 mod results;
 mod segment;
-mod serials;
 mod simulate;
 mod solution;
 mod solve;
@@ -74,7 +74,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
-    module.add_function(wrap_pyfunction!(state::_forked, module)?)?;
+    module.add_function(wrap_pyfunction!(identity::_forked, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;

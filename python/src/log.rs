@@ -1,4 +1,4 @@
-//! The columns of a `banister.Log` as the core sees them.
+//! The columns of a `banister.offline.Log` as the core sees them.
 
 use banister::{Guardrail, SignalConfig};
 use banister_offline::{Features, Log};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::{guarded, mistyped, raise};
 use crate::input::Numbers;
 
-/// The columns of a `banister.Log`: its own memory, borrowed.
+/// The columns of a `banister.offline.Log`: its own memory, borrowed.
 pub(crate) struct Columns<'py> {
     pub arms: usize,
     arm_names: Vec<String>,

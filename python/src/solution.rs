@@ -18,23 +18,27 @@ pub(crate) fn status_name(status: Status) -> &'static str {
 }
 
 /// The policy of a round, with its proof.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.solvers")]
 #[derive(Debug)]
 pub(crate) struct Solution {
     pub answer: RoundAnswer,
     pub actions: usize,
 }
 
-/// A number of a round; NaN if it was infeasible.
-fn known(status: Status, value: f64) -> f64 {
-    match status {
-        Status::Infeasible => f64::NAN,
-        _ => value,
+/// Returns an answer whose numbers are NaN if it was infeasible.
+pub(crate) fn with_unknowns(mut answer: RoundAnswer) -> RoundAnswer {
+    if answer.status == Status::Infeasible {
+        (answer.value, answer.upper_bound) = (f64::NAN, f64::NAN);
+        answer.costs.fill(f64::NAN);
+        answer.prices.fill(f64::NAN);
     }
+    answer
 }
 
 fn gap(value: f64, upper_bound: f64) -> f64 {
-    (upper_bound - value).max(0.0)
+    let gap = upper_bound - value;
+    // Not `max`, which would make 0 of NaN.
+    if gap < 0.0 { 0.0 } else { gap }
 }
 
 fn dense(policy: &[(usize, f64)], out: &mut [f64]) {
@@ -72,34 +76,31 @@ impl Solution {
     /// The objective at the policy; NaN if infeasible.
     #[getter]
     fn value(&self) -> f64 {
-        known(self.answer.status, self.answer.value)
+        self.answer.value
     }
 
     /// Proven upper bound on the objective of every feasible policy.
     #[getter]
     fn upper_bound(&self) -> f64 {
-        known(self.answer.status, self.answer.upper_bound)
+        self.answer.upper_bound
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
-        let answer = &self.answer;
-        known(answer.status, gap(answer.value, answer.upper_bound))
+        gap(self.answer.value, self.answer.upper_bound)
     }
 
     /// The policy's cost per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let costs = self.answer.costs.iter();
-        PyArray1::from_iter(py, costs.map(|&cost| known(self.answer.status, cost)))
+        PyArray1::from_slice(py, &self.answer.costs)
     }
 
     /// Shadow price per guardrail: what one more unit of its threshold would earn.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let prices = self.answer.prices.iter();
-        PyArray1::from_iter(py, prices.map(|&price| known(self.answer.status, price)))
+        PyArray1::from_slice(py, &self.answer.prices)
     }
 
     /// Steps it took.
@@ -119,34 +120,25 @@ impl Solution {
     }
 }
 
-/// The answers of many rounds in columns: small vectors kept by the thousand would cost more than
-/// most rounds.
+/// The answers of many rounds: small vectors kept by the thousand would cost more than most rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     status: Vec<Status>,
-    value: Vec<f64>,
-    upper_bound: Vec<f64>,
     nodes: Vec<u64>,
-    /// One entry per guardrail, round by round.
-    costs: Vec<f64>,
-    prices: Vec<f64>,
+    /// Rows of value, upper bound, costs and prices.
+    numbers: Vec<f64>,
     /// The policies one after another, and where each ends.
     policies: Vec<(usize, f64)>,
     ends: Vec<usize>,
 }
 
 impl Answers {
-    fn len(&self) -> usize {
-        self.status.len()
-    }
-
     pub(crate) fn push(&mut self, answer: &RoundAnswer) {
         self.status.push(answer.status);
-        self.value.push(answer.value);
-        self.upper_bound.push(answer.upper_bound);
         self.nodes.push(answer.nodes);
-        self.costs.extend_from_slice(&answer.costs);
-        self.prices.extend_from_slice(&answer.prices);
+        self.numbers.extend([answer.value, answer.upper_bound]);
+        self.numbers.extend_from_slice(&answer.costs);
+        self.numbers.extend_from_slice(&answer.prices);
         self.policies.extend_from_slice(&answer.policy);
         self.ends.push(self.policies.len());
     }
@@ -154,11 +146,8 @@ impl Answers {
     pub(crate) fn append(&mut self, mut later: Self) {
         let before = self.policies.len();
         self.status.append(&mut later.status);
-        self.value.append(&mut later.value);
-        self.upper_bound.append(&mut later.upper_bound);
         self.nodes.append(&mut later.nodes);
-        self.costs.append(&mut later.costs);
-        self.prices.append(&mut later.prices);
+        self.numbers.append(&mut later.numbers);
         self.policies.append(&mut later.policies);
         self.ends.extend(later.ends.iter().map(|end| before + end));
     }
@@ -167,23 +156,10 @@ impl Answers {
         let start = round.checked_sub(1).map_or(0, |last| self.ends[last]);
         &self.policies[start..self.ends[round]]
     }
-
-    fn of(&self, round: usize, guardrails: usize) -> RoundAnswer {
-        let own = round * guardrails..(round + 1) * guardrails;
-        RoundAnswer {
-            status: self.status[round],
-            policy: self.policy(round).to_vec(),
-            value: self.value[round],
-            upper_bound: self.upper_bound[round],
-            costs: self.costs[own.clone()].to_vec(),
-            prices: self.prices[own].to_vec(),
-            nodes: self.nodes[round],
-        }
-    }
 }
 
 /// The policies of many rounds: arrays with one entry, or row, per round.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.solvers")]
 #[derive(Debug)]
 pub(crate) struct SolutionBatch {
     pub answers: Answers,
@@ -192,41 +168,51 @@ pub(crate) struct SolutionBatch {
 }
 
 impl SolutionBatch {
-    fn column<'py>(&self, py: Python<'py>, of: impl Fn(usize) -> f64) -> Bound<'py, PyArray1<f64>> {
-        let each = (0..self.answers.len()).map(|i| known(self.answers.status[i], of(i)));
-        PyArray1::from_iter(py, each)
+    fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.answers.numbers.chunks_exact(2 + 2 * self.guardrails)
     }
 
-    /// A table with one column per guardrail.
+    /// A table with one column per guardrail, of the numbers from a place in each row.
     fn by_guardrail<'py>(
         &self,
         py: Python<'py>,
-        numbers: &[f64],
+        from: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let width = self.guardrails;
-        let each = numbers.iter().enumerate();
-        let table = each.map(|(i, &x)| known(self.answers.status[i / width], x));
-        PyArray1::from_vec(py, table.collect()).reshape([self.answers.len(), width])
+        let to = from + self.guardrails;
+        let table = self.rows().flat_map(|row| &row[from..to]).copied();
+        PyArray1::from_vec(py, table.collect()).reshape([self.__len__(), self.guardrails])
     }
 }
 
 #[pymethods]
 impl SolutionBatch {
     fn __len__(&self) -> usize {
-        self.answers.len()
+        self.answers.status.len()
     }
 
     /// The solution of one round.
     fn __getitem__(&self, index: isize) -> PyResult<Solution> {
-        let at = place(index, self.answers.len(), "round")?;
+        let at = place(index, self.__len__(), "round")?;
+        let answers = &self.answers;
+        let row = &answers.numbers[at * (2 + 2 * self.guardrails)..];
+        let (costs, prices) = row[2..2 + 2 * self.guardrails].split_at(self.guardrails);
+        let answer = RoundAnswer {
+            status: answers.status[at],
+            policy: answers.policy(at).to_vec(),
+            value: row[0],
+            upper_bound: row[1],
+            costs: costs.to_vec(),
+            prices: prices.to_vec(),
+            nodes: answers.nodes[at],
+        };
         Ok(Solution {
-            answer: self.answers.of(at, self.guardrails),
+            answer,
             actions: self.actions,
         })
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let each = (0..self.answers.len() as isize).map(|i| self.__getitem__(i));
+        let each = (0..self.__len__() as isize).map(|i| self.__getitem__(i));
         let each = each.collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, each)?.try_iter()
     }
@@ -241,46 +227,44 @@ impl SolutionBatch {
     /// The policies as rows, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let mut table = vec![0.0; self.actions * self.answers.len()];
+        let mut table = vec![0.0; self.actions * self.__len__()];
         for (i, row) in table.chunks_mut(self.actions.max(1)).enumerate() {
             dense(self.answers.policy(i), row);
         }
-        PyArray1::from_vec(py, table).reshape([self.answers.len(), self.actions])
+        PyArray1::from_vec(py, table).reshape([self.__len__(), self.actions])
     }
 
     /// The objectives at the policies; NaN where infeasible.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |i| self.answers.value[i])
+        PyArray1::from_iter(py, self.rows().map(|row| row[0]))
     }
 
     /// Proven upper bounds on the objectives.
     #[getter]
     fn upper_bound<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |i| self.answers.upper_bound[i])
+        PyArray1::from_iter(py, self.rows().map(|row| row[1]))
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |i| {
-            gap(self.answers.value[i], self.answers.upper_bound[i])
-        })
+        PyArray1::from_iter(py, self.rows().map(|row| gap(row[0], row[1])))
     }
 
     /// The policies' costs, one column per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.by_guardrail(py, &self.answers.costs)
+        self.by_guardrail(py, 2)
     }
 
     /// Shadow prices, one column per guardrail.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.by_guardrail(py, &self.answers.prices)
+        self.by_guardrail(py, 2 + self.guardrails)
     }
 
     fn __repr__(&self) -> String {
-        format!("SolutionBatch({} rounds)", self.answers.len())
+        format!("SolutionBatch({} rounds)", self.__len__())
     }
 }

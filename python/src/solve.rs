@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::error::{guarded, mistyped};
 use crate::input::Numbers;
-use crate::solution::{Answers, Solution, SolutionBatch};
+use crate::solution::{Answers, Solution, SolutionBatch, with_unknowns};
 
 /// An argument that is the same for all rounds, or has a leading axis of rounds.
 struct Batched<'py> {
@@ -91,6 +91,7 @@ fn answer<'py>(
     (actions, guardrails): (usize, usize),
     solve: impl Fn(usize) -> Result<RoundAnswer, String> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let solve = |round: usize| solve(round).map(with_unknowns);
     let Some(count) = rounds(arguments)? else {
         let answer = guarded(|| solve(0))?.map_err(PyValueError::new_err)?;
         return Ok(Bound::new(py, Solution { answer, actions })?.into_any());

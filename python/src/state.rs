@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use banister::fields::Fields;
 use banister::monitor::Alarm;
@@ -11,45 +10,18 @@ use banister::{
     Registry as _, Round,
 };
 use banister_rivals::AgentConfig;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use crate::decision::{ActionSet, AlarmText, Decision, Labels, Naming, Policy};
+use crate::decision::{ActionSet, AlarmText, Decision, Naming, Policy};
 use crate::error::{raise, refused};
-use crate::serials::Serials;
-
-/// This process among those forked from one another: 0 for the first of them.
-static PROCESS: AtomicU64 = AtomicU64::new(0);
-/// Processes that this one forked.
-static CHILDREN: AtomicU64 = AtomicU64::new(0);
-
-/// Follows a fork: called before it, and once more in the child. The n-th child has the same number in every
-/// run of a program, and another one than its parent and siblings.
-#[pyfunction]
-pub(crate) fn _forked(in_child: bool) {
-    if in_child {
-        let child = CHILDREN.swap(0, Ordering::Relaxed);
-        let parent = PROCESS.load(Ordering::Relaxed);
-        PROCESS.store(mixed(parent, child), Ordering::Relaxed);
-    } else {
-        CHILDREN.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use crate::identity::{Identity, mixed};
 
 /// Decisions of one call that are announced one by one: a monitor waits for about as many.
 const LONG: usize = 1024;
-
-/// A number that depends on both in every bit (SplitMix64).
-fn mixed(one: u64, other: u64) -> u64 {
-    let mut z = one ^ other.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 /// Source of draws unless a generator is given.
 pub(crate) struct Sampler {
@@ -74,31 +46,49 @@ pub(crate) struct State {
     pub agent: Box<dyn banister::Agent>,
     pub problem: Problem,
     pub config: AgentConfig,
-    pub kind: String,
     pub sampler: Sampler,
-    /// Number of resets.
-    pub resets: u64,
-    pub naming: Naming,
-    /// Fields that contexts are made from, where they have names.
-    pub fields: Option<Fields>,
-    /// Fields that segments are made from; none where segments have plain names.
-    pub segment_fields: Vec<String>,
-    pub round: LastRound,
+    pub interface: Interface,
     pub set: Arc<ActionSet>,
     pub index: HashMap<String, usize>,
     /// True after a call that failed half-way, by a mistake of ours.
     pub is_broken: bool,
-    /// True if a monitor watches the outcomes.
-    pub is_watched: bool,
-    pub identity: Identity,
-    /// The last decision before the latest reset: outcomes up to it teach, and nothing waits for them.
-    pub reset_after: u64,
     /// The latest decision whose outcome has come.
     watched: u64,
     /// Decisions since the last outcome.
     unannounced: VecDeque<Unannounced>,
     /// The alarm that decisions show, in words.
     described: Option<(Alarm, AlarmText)>,
+}
+
+/// How Python refers to arms, contexts, segments and decisions; snapshots have it beside the agent's own.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Interface {
+    pub identity: Identity,
+    pub naming: Naming,
+    /// Fields that contexts are made from, where they have names.
+    pub fields: Option<Fields>,
+    /// Fields that segments are made from; none where segments have plain names.
+    pub segment_fields: Vec<String>,
+    pub round: LastRound,
+    /// Number of resets.
+    pub resets: u64,
+    /// The last decision before the latest reset: outcomes up to it teach, and nothing waits for them.
+    pub reset_after: u64,
+}
+
+impl Interface {
+    pub(crate) fn new(identity: Identity, naming: Naming) -> Self {
+        Self {
+            identity,
+            naming,
+            fields: None,
+            segment_fields: Vec::new(),
+            round: LastRound::Arms,
+            resets: 0,
+            reset_after: 0,
+        }
+    }
 }
 
 /// Actions of the last round: a decision that brings none is among them, and numbers are theirs.
@@ -131,46 +121,17 @@ struct Unannounced {
     policy: Arc<Policy>,
 }
 
-/// Identity of an agent, by which it recognises its own decisions.
-pub(crate) struct Identity {
-    pub id: u64,
-    /// Agents that this one was forked from, each with the last decision that they have in common.
-    pub ancestors: Vec<(u64, u64)>,
-    pub serials: Serials,
-    /// The process that it decides in.
-    process: u64,
-}
-
-impl Identity {
-    pub(crate) fn new(id: u64, ancestors: Vec<(u64, u64)>, serials: Serials) -> Self {
-        Self {
-            id,
-            ancestors,
-            serials,
-            process: PROCESS.load(Ordering::Relaxed),
-        }
-    }
-
-    /// True if it, or an agent that it was forked from, made a decision.
-    pub(crate) fn made(&self, agent: u64, serial: u64) -> bool {
-        let is_older = |&(id, last): &(u64, u64)| id == agent && serial <= last;
-        self.id == agent || self.ancestors.iter().any(is_older)
-    }
-}
-
 impl State {
     pub(crate) fn new(
         agent: Box<dyn banister::Agent>,
         problem: Problem,
         config: AgentConfig,
         sampler: Sampler,
-        naming: Naming,
-        identity: Identity,
+        interface: Interface,
     ) -> Self {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
         let mut state = Self {
-            kind: config.kind().to_string(),
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
                 capped: Arc::new(capped.collect()),
@@ -181,16 +142,9 @@ impl State {
             problem,
             config,
             sampler,
-            resets: 0,
-            naming,
-            fields: None,
-            segment_fields: Vec::new(),
-            round: LastRound::Arms,
+            interface,
             is_broken: false,
-            is_watched: agent.view().monitor.is_some(),
             agent,
-            identity,
-            reset_after: 0,
             watched: 0,
             unannounced: VecDeque::new(),
             described: None,
@@ -202,13 +156,14 @@ impl State {
     /// Starts the random stream of an agent that samples to decide: from the same seed as the draws of
     /// actions, but never the same stream as they, nor the same one again after a reset.
     pub(crate) fn seed_agent(&mut self) {
-        self.agent.reseed(self.sampler.seed, 1 + self.resets);
+        let life = 1 + self.interface.resets;
+        self.agent.reseed(self.sampler.seed, life);
     }
 
     /// Follows a change of the arms.
     pub(crate) fn refresh_arms(&mut self) {
         self.index.clear();
-        if self.naming != Naming::Places {
+        if self.interface.naming != Naming::Places {
             self.index.extend(self.names().into_iter().zip(0..));
         }
         self.refresh_set();
@@ -216,16 +171,16 @@ impl State {
 
     /// Remembers the actions of a round.
     pub(crate) fn enter(&mut self, round: LastRound) {
-        self.round = round;
+        self.interface.round = round;
         // In contexts the arms are the same.
-        if self.set.by_features || matches!(self.round, LastRound::Offered(_)) {
+        if self.set.by_features || matches!(self.interface.round, LastRound::Offered(_)) {
             self.refresh_set();
         }
     }
 
     /// Follows a change of the actions on offer.
     pub(crate) fn refresh_set(&mut self) {
-        let (labels, actions, safe) = match &self.round {
+        let (names, actions, safe) = match &self.interface.round {
             LastRound::Offered(rows) => {
                 let safe_action = self.safe_action();
                 let mut rows = rows.chunks_exact(safe_action.len().max(1));
@@ -233,26 +188,24 @@ impl State {
                 // It comes after the last if it is not among them.
                 let safe = rows.position(|x| x == safe_action);
                 let actions = count + usize::from(safe.is_none());
-                (Labels::Places, actions, safe.unwrap_or(count))
+                (Vec::new(), actions, safe.unwrap_or(count))
             }
             _ => {
                 let names = self.names();
-                (
-                    Labels::new(&names, self.naming),
-                    names.len(),
-                    self.problem.safe,
-                )
+                let actions = names.len();
+                (names, actions, self.problem.safe)
             }
         };
         self.set = Arc::new(ActionSet {
-            labels,
+            names,
+            naming: self.interface.naming,
             guardrails: Arc::clone(&self.set.guardrails),
             capped: Arc::clone(&self.set.capped),
             assumptions: Arc::clone(&self.set.assumptions),
             actions,
             safe,
-            by_features: matches!(self.round, LastRound::Offered(_)),
-            agent: self.identity.id,
+            by_features: matches!(self.interface.round, LastRound::Offered(_)),
+            agent: self.interface.identity.id,
         });
     }
 
@@ -267,7 +220,7 @@ impl State {
         if !self.config.takes_features() {
             return None;
         }
-        if let LastRound::Context(context) = &self.round {
+        if let LastRound::Context(context) = &self.interface.round {
             let arms = context_arms(&self.problem, &self.config);
             return Some(arms.map_or_else(
                 || Box::from(&**context),
@@ -290,7 +243,7 @@ impl State {
 
     /// Features of an action that was offered by them.
     fn offered(&self, action: usize) -> Option<&[f64]> {
-        let LastRound::Offered(rows) = &self.round else {
+        let LastRound::Offered(rows) = &self.interface.round else {
             return None;
         };
         let d = self.safe_action().len();
@@ -327,7 +280,7 @@ impl State {
 
     /// Returns the key of a batch, its first decision, if it is too long to be announced one by one.
     pub(crate) fn batch(&self, size: usize) -> Option<u64> {
-        (size > LONG).then_some(self.identity.serials.last() + 1)
+        (size > LONG).then_some(self.interface.identity.last + 1)
     }
 
     /// Decides and draws: among the actions of the last round unless others are offered. `given` is a user-supplied
@@ -340,7 +293,7 @@ impl State {
         batch: Option<u64>,
     ) -> Result<Decision, Error> {
         let round = Round {
-            choice: offered.unwrap_or(self.round.choice()),
+            choice: offered.unwrap_or(self.interface.round.choice()),
             segment,
             ..Round::default()
         };
@@ -367,16 +320,16 @@ impl State {
         };
         let decision = Decision {
             features: self.features(drawn),
-            context: match &self.round {
+            context: match &self.interface.round {
                 LastRound::Context(context) => Some(Arc::clone(context)),
                 _ => None,
             },
             policy: Arc::clone(policy),
             set: Arc::clone(&self.set),
             drawn,
-            serial: self.identity.serials.next(),
+            serial: self.interface.identity.next(),
         };
-        if !self.is_watched {
+        if self.agent.view().monitor.is_none() {
             return Ok(decision);
         }
         if policy.batch.is_some() || self.unannounced.len() >= LONG {
@@ -474,30 +427,24 @@ impl State {
     /// would draw the same actions, and number their decisions alike.
     #[inline]
     pub(crate) fn follow_fork(&mut self) {
-        let process = PROCESS.load(Ordering::Relaxed);
-        if self.identity.process == process {
-            return;
+        if let Some(process) = self.interface.identity.follow_fork() {
+            self.sampler = Sampler::new(mixed(self.sampler.seed, process));
+            self.seed_agent();
+            Arc::make_mut(&mut self.set).agent = self.interface.identity.id;
         }
-        let identity = &mut self.identity;
-        identity.process = process;
-        let shared = (identity.id, identity.serials.last());
-        identity.ancestors.push(shared);
-        identity.id = mixed(identity.id, process);
-        self.sampler = Sampler::new(mixed(self.sampler.seed, process));
-        self.seed_agent();
-        Arc::make_mut(&mut self.set).agent = self.identity.id;
     }
 
     /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
     pub(crate) fn reset(&mut self) -> Result<(), Error> {
         self.agent = self.config.build(&self.problem)?;
         self.unannounced.clear();
-        self.resets += 1;
-        self.reset_after = self.identity.serials.last();
+        let interface = &mut self.interface;
+        interface.resets += 1;
+        interface.reset_after = interface.identity.last;
+        interface.round = LastRound::Arms;
+        interface.identity.forget_outcomes();
         self.seed_agent();
-        self.round = LastRound::Arms;
         self.refresh_arms();
-        self.identity.serials.reset();
         Ok(())
     }
 
@@ -515,8 +462,7 @@ impl State {
         costs: &[f64],
     ) -> PyResult<()> {
         self.announce().map_err(raise)?;
-        let serials: SmallVec<[u64; 1]> = decisions.iter().map(|one| one.serial).collect();
-        self.claim(decisions, &serials, argument)?;
+        self.interface.identity.check(decisions, argument)?;
         let played = decisions.iter().map(Decision::played);
         let played: SmallVec<[_; 1]> = played.collect();
         let origin = self.origin(decisions);
@@ -534,12 +480,12 @@ impl State {
             origin: origin(one),
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
-        if taken.is_ok() {
-            self.watched = serials.iter().copied().fold(self.watched, u64::max);
-        } else {
-            self.identity.serials.unmark(&serials);
+        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))?;
+        for one in decisions {
+            self.watched = self.watched.max(one.serial);
+            self.interface.identity.note_outcome(one.serial);
         }
-        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))
+        Ok(())
     }
 
     /// Origin of each of some outcomes. Those of a long batch ([`Policy::batch`]) count if they come in the order of
@@ -555,7 +501,7 @@ impl State {
         });
         let is_in_order =
             starts && (decisions.windows(2)).all(|pair| pair[1].serial == pair[0].serial + 1);
-        let reset_after = self.reset_after;
+        let reset_after = self.interface.reset_after;
         move |one| match one.policy.batch {
             _ if !is_one_batch || one.serial <= reset_after => Origin::Logged,
             None => Origin::Announced(one.serial),
@@ -565,25 +511,6 @@ impl State {
             },
             Some(_) => Origin::Logged,
         }
-    }
-
-    /// Marks decisions as observed, if this agent made them and none has an outcome yet.
-    #[inline]
-    fn claim(&mut self, decisions: &[Decision], serials: &[u64], argument: &str) -> PyResult<()> {
-        let is_strange = |one: &&Decision| !self.identity.made(one.set.agent, one.serial);
-        if let Some(Decision { serial, .. }) = decisions.iter().find(is_strange) {
-            return Err(PyValueError::new_err(format!(
-                "`{argument}` has decision {serial} of another agent: give it to the agent that made it \
-                 (in the process that made it), or give its arm by name or number"
-            )));
-        }
-        (self.identity.serials.mark_observed(serials)).map_err(|serial| {
-            PyValueError::new_err(format!(
-                "`{argument}` has decision {serial}, whose outcome was taken before (or which is more than \
-                 16 million decisions old): an outcome counts once; if it is another one, give the arm \
-                 by name or number"
-            ))
-        })
     }
 }
 

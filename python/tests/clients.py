@@ -19,7 +19,7 @@ class Blocking:
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.loop = asyncio.new_event_loop()
-        self.client = banister.AsyncClient(*arguments, **options)
+        self.client = banister.client.AsyncClient(*arguments, **options)
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self.client, name)

@@ -26,7 +26,7 @@ def _data() -> dict[str, Any]:
 
 
 @pytest.fixture(name="log")
-def _log(data: dict[str, Any]) -> banister.Log:
+def _log(data: dict[str, Any]) -> banister.offline.Log:
     return make(data)
 
 
@@ -36,7 +36,7 @@ def _service() -> Iterator[FakeService]:
         yield fake
 
 
-@pytest.fixture(name="make", params=[banister.Client, Blocking], ids=["sync", "async"])
+@pytest.fixture(name="make", params=[banister.client.Client, Blocking], ids=["sync", "async"])
 def _make(request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[Any] = []
 

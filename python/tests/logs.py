@@ -30,12 +30,12 @@ def columns(n: int = 4000, seed: int = 0) -> dict[str, Any]:
     }
 
 
-def make(data: Any, **options: Any) -> banister.Log:
+def make(data: Any, **options: Any) -> banister.offline.Log:
     options = {"costs": ["spend", "delay"], "features": ["x"], "arms": 3, **options}
-    return banister.Log.from_frame(data, **options)
+    return banister.offline.Log.from_frame(data, **options)
 
 
-def linear(rounds: int = 300) -> tuple[banister.Log, np.ndarray]:
+def linear(rounds: int = 300) -> tuple[banister.offline.Log, np.ndarray]:
     rng = np.random.default_rng(2)
     offered = rng.normal(size=(rounds, 3, 2))
     offered /= np.linalg.norm(offered, axis=2, keepdims=True)
@@ -48,7 +48,7 @@ def linear(rounds: int = 300) -> tuple[banister.Log, np.ndarray]:
         "spend": np.clip(0.2 + 0.1 * played[:, 0], 0, 1),
         "pscore": np.full(rounds, 1 / 3),
     }
-    log = banister.Log.from_frame(data, costs=["spend"], offered=offered, arms=3)
+    log = banister.offline.Log.from_frame(data, costs=["spend"], offered=offered, arms=3)
     return log, offered
 
 

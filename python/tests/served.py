@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,13 +14,11 @@ from pathlib import Path
 
 import banister
 
+ROOT = Path(__file__).parents[2]
+#: The service is a program of its own, not a part of this package.
+PROGRAM = os.environ.get("BANISTERD", str(ROOT / "target" / "debug" / "banisterd"))
 #: If the service does not listen by then, it never will.
 PATIENCE = 60
-
-
-def program(*arguments: str) -> list[str]:
-    """The command line of this package."""
-    return [sys.executable, "-m", "banister", *arguments]
 
 
 def plain() -> dict[str, str]:
@@ -31,7 +28,7 @@ def plain() -> dict[str, str]:
 
 def make_token(data: Path, role: str, name: str) -> str:
     """A new token for the service of a folder."""
-    command = program("token", "create", "--data-dir", str(data), "--role", role, name)
+    command = [PROGRAM, "token", "create", "--data-dir", str(data), "--role", role, name]
     done = subprocess.run(command, env=plain(), capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stdout.strip()
 
@@ -39,7 +36,7 @@ def make_token(data: Path, role: str, name: str) -> str:
 def await_ready(url: str) -> None:
     """Returns when the service takes requests, which is a moment after it listens."""
     end = time.monotonic() + PATIENCE
-    with banister.Client(url) as client:
+    with banister.client.Client(url) as client:
         while not client.ready():
             assert time.monotonic() < end, "the service listens and does not become ready"
             time.sleep(0.01)
@@ -48,7 +45,7 @@ def await_ready(url: str) -> None:
 @contextmanager
 def running(data: Path, stop: signal.Signals = signal.SIGTERM, port: int = 0) -> Iterator[str]:
     """Runs the service, on a free port, until the end of the block, then asks it to stop; its address."""
-    command = program("serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(data))
+    command = [PROGRAM, "serve", "--listen", f"127.0.0.1:{port}", "--data-dir", str(data)]
     with open(data / "stderr.txt", "a+", encoding="utf-8") as complaints:
         process = subprocess.Popen(command, env=plain(), stdout=subprocess.PIPE, stderr=complaints, text=True)
         timer = threading.Timer(PATIENCE, process.kill)

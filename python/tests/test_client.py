@@ -75,9 +75,9 @@ def test_batches(client: Any) -> None:
     done = client.report_batch("checkout", reports)
     assert list(done.errors) == [1]
     assert (done[0].status, done[2].status) == ("complete", "complete")
-    with pytest.raises(banister.ServiceNotFoundError, match="nobody"):
+    with pytest.raises(banister.client.NotFoundError, match="nobody"):
         done[1]
-    with pytest.raises(banister.ServiceNotFoundError):
+    with pytest.raises(banister.client.NotFoundError):
         list(done)
     assert not done[::2].errors
 
@@ -107,7 +107,7 @@ def test_names_and_ids_are_parts_of_paths_whatever_is_in_them(client: Any, servi
     for id in ["a/b?c#d%2F", "..", ".", "ä €", "a b"]:
         assert client.decide("checkout", id=id).id == id
         assert client.decision("checkout", id).id == id
-    with pytest.raises(banister.ServiceNotFoundError):
+    with pytest.raises(banister.client.NotFoundError):
         client.experiment("../../healthz")
     before = len(service.requests)
     with pytest.raises(ValueError, match="`name` is empty"):
@@ -123,7 +123,7 @@ def test_a_declaration_from_the_packages_own_objects(make: Make) -> None:
         return httpx.Response(422, json={"title": "no", "status": 422, "detail": "no"})
 
     def create(**declared: Any) -> Any:
-        with pytest.raises(banister.ServiceRefusedError):
+        with pytest.raises(banister.client.RefusedError):
             make("http://127.0.0.1:1", transport=httpx.MockTransport(answer)).create("x", **declared)
         return seen[-1]
 
@@ -185,7 +185,7 @@ def test_an_exported_log_can_be_evaluated_and_imported(client: Any, service: Fak
     assert log.pscores is not None
     assert log.pscores.tolist() == [one["probability"] for one in made]
     assert log.indices.tolist() == [one["index"] for one in made]
-    assert list(banister.evaluate(log, "control", guardrails=GUARDRAIL).verdicts) == ["complaints"]
+    assert list(banister.offline.evaluate(log, "control", guardrails=GUARDRAIL).verdicts) == ["complaints"]
     assert client.export("checkout", format="csv").startswith(b"action,reward,pscore,complaints\n")
     assert client.import_log("checkout", log) == 40
     assert client.import_log("checkout", client.export("checkout", format="csv")) == 41
@@ -211,12 +211,14 @@ def test_frames_of_every_library_are_sent_alike(client: Any, service: FakeServic
 
 def test_errors_read_well_and_travel() -> None:
     problem = {"title": "No", "status": 422, "detail": "must be below 0.5", "field": "guardrails[0].safe_cost"}
-    error = banister.ServiceError.from_problem({**problem, "value": "0.7", "allowed": "below 0.5"}, request_id="r1")
+    error = banister.client.ServiceError.from_problem(
+        {**problem, "value": "0.7", "allowed": "below 0.5"}, request_id="r1"
+    )
     assert str(error) == "`guardrails[0].safe_cost`: must be below 0.5 (422, request r1)"
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), vars(again), str(again)) == (type(error), vars(error), str(error))
     assert isinstance(again, ValueError)
-    later = banister.ServiceError.from_problem({"title": "No", "status": 429, "retry_after": 90})
+    later = banister.client.ServiceError.from_problem({"title": "No", "status": 429, "retry_after": 90})
     assert (error.retry_after, later.retry_after) == (None, 90)
 
 
@@ -224,21 +226,21 @@ def test_answers_that_are_not_of_the_service(make: Make) -> None:
     def client(status: int, text: str) -> Any:
         return make("http://127.0.0.1:1", transport=httpx.MockTransport(lambda _: httpx.Response(status, text=text)))
 
-    with pytest.raises(banister.ServiceError, match="not of the service: '<html>'"):
+    with pytest.raises(banister.client.ServiceError, match="not of the service: '<html>'"):
         client(404, "<html>").experiments()
-    with pytest.raises(banister.ServiceError, match="not JSON"):
+    with pytest.raises(banister.client.ServiceError, match="not JSON"):
         client(200, "<html>").experiments()
-    with pytest.raises(banister.ServiceError, match="no list 'experiments'"):
+    with pytest.raises(banister.client.ServiceError, match="no list 'experiments'"):
         client(200, "[]").experiments()
-    with pytest.raises(banister.ServiceError, match="Experiment has no name"):
+    with pytest.raises(banister.client.ServiceError, match="Experiment has no name"):
         client(200, "{}").experiment("x")
-    with pytest.raises(banister.ServiceError, match="0 results to a batch of 2"):
+    with pytest.raises(banister.client.ServiceError, match="0 results to a batch of 2"):
         client(200, '{"results": []}').decide_batch("x", 2)
 
 
 def test_the_token_opens_and_is_never_shown(make: Make, service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     service.token = SECRET
-    with pytest.raises(banister.ServiceAuthError, match="401"):
+    with pytest.raises(banister.client.AuthError, match="401"):
         make(service.url, token="wrong").experiments()
     client = make(service.url, token=SECRET)
     assert client.experiments() == []
@@ -246,7 +248,7 @@ def test_the_token_opens_and_is_never_shown(make: Make, service: FakeService, mo
     assert make(service.url).experiments() == []
     service.faults = [CUT] * 9
     Time(client)
-    with pytest.raises(banister.ServiceUnavailableError) as caught:
+    with pytest.raises(banister.client.UnavailableError) as caught:
         client.experiments()
     chain: BaseException | None = caught.value
     while chain is not None:
@@ -259,9 +261,9 @@ def test_the_token_opens_and_is_never_shown(make: Make, service: FakeService, mo
 
 
 def test_the_address(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert banister.Client().url == "http://127.0.0.1:8787"
+    assert banister.client.Client().url == "http://127.0.0.1:8787"
     monkeypatch.setenv("BANISTER_URL", "http://127.0.0.1:99/shop/")
-    assert banister.Client().url == "http://127.0.0.1:99/shop"
+    assert banister.client.Client().url == "http://127.0.0.1:99/shop"
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -292,25 +294,27 @@ def test_the_twins_have_the_same_methods_and_words() -> None:
     def public(cls: type) -> dict[str, Any]:
         return {name: getattr(cls, name) for name in dir(cls) if not name.startswith("_")}
 
-    sync, twin = public(banister.Client), public(banister.AsyncClient)
+    sync, twin = public(banister.client.Client), public(banister.client.AsyncClient)
     assert list(sync) == list(twin)
     for name, member in sync.items():
         if callable(member):
             assert inspect.signature(member) == inspect.signature(twin[name]), name
             assert inspect.iscoroutinefunction(twin[name]), name
             assert member.__doc__ and member.__doc__ == twin[name].__doc__, name
-    ours, theirs = (inspect.signature(cls.__init__).parameters for cls in (banister.Client, banister.AsyncClient))
+    ours, theirs = (
+        inspect.signature(cls.__init__).parameters for cls in (banister.client.Client, banister.client.AsyncClient)
+    )
     assert {n: p.default for n, p in ours.items()} == {n: p.default for n, p in theirs.items()}
 
 
 def test_both_are_context_managers(service: FakeService) -> None:
-    with banister.Client(service.url) as client:
+    with banister.client.Client(service.url) as client:
         assert client.experiments() == []
     with pytest.raises(RuntimeError, match="closed"):
         client.experiments()
 
     async def run() -> int:
-        async with banister.AsyncClient(service.url) as client:
+        async with banister.client.AsyncClient(service.url) as client:
             found = await asyncio.gather(*(client.experiments() for _ in range(10)))
         return len(found)
 
@@ -322,7 +326,7 @@ def test_threads_share_a_client(service: FakeService) -> None:
         decision = client.decide("checkout")
         return client.report(decision, reward=1, costs=0).status
 
-    with banister.Client(service.url) as client, ThreadPoolExecutor(8) as pool:
+    with banister.client.Client(service.url) as client, ThreadPoolExecutor(8) as pool:
         client.create("checkout", arms=["control", "bold"], guardrails=GUARDRAIL)
         assert set(pool.map(order, range(100))) == {"complete"}
     assert service.experiments["checkout"].agent.outcomes == 100
@@ -333,7 +337,7 @@ def test_httpx_is_asked_for_only_by_who_needs_it(monkeypatch: pytest.MonkeyPatch
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
     monkeypatch.setitem(sys.modules, "httpx", None)
-    for cls in (banister.Client, banister.AsyncClient):
+    for cls in (banister.client.Client, banister.client.AsyncClient):
         with pytest.raises(ModuleNotFoundError, match=r"banister\[client\]"):
             cls()
 
@@ -355,10 +359,10 @@ def test_connections_are_shared_and_waited_for() -> None:
                 return httpx.Response(200, json={"experiments": []})
 
         options: Any = {"connections": 2, "transport": Slow(), "retries": 0}
-        async with banister.AsyncClient("http://localhost", timeout=0.05, **options) as client:
+        async with banister.client.AsyncClient("http://localhost", timeout=0.05, **options) as client:
             tasks = [asyncio.create_task(client.experiments()) for _ in range(2)]
             await asyncio.sleep(0)
-            with pytest.raises(banister.ServiceUnavailableError, match="all connections .* are in use"):
+            with pytest.raises(banister.client.UnavailableError, match="all connections .* are in use"):
                 await client.experiments()
             tasks += [asyncio.create_task(client.experiments()) for _ in range(3)]
             await asyncio.sleep(0)

@@ -172,6 +172,6 @@ def test_the_list_of_decisions_is_paged(ask: Any) -> None:
 )
 def test_what_is_not_understood_is_named(ask: Any, key: str, wrong: Any, complaint: str) -> None:
     client, _ = ask({**STATE, key: wrong})
-    with pytest.raises(banister.ServiceError, match="not understood") as caught:
+    with pytest.raises(banister.client.ServiceError, match="not understood") as caught:
         client.state("checkout")
     assert complaint in str(caught.value)

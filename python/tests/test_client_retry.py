@@ -43,14 +43,14 @@ def test_not_now_is_asked_again(client: Any, service: FakeService, status: int) 
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, banister.ServiceRefusedError),
-        (401, banister.ServiceAuthError),
-        (403, banister.ServiceAuthError),
-        (404, banister.ServiceNotFoundError),
-        (409, banister.ServiceConflictError),
-        (422, banister.ServiceRefusedError),
-        (500, banister.ServiceError),
-        (302, banister.ServiceError),
+        (400, banister.client.RefusedError),
+        (401, banister.client.AuthError),
+        (403, banister.client.AuthError),
+        (404, banister.client.NotFoundError),
+        (409, banister.client.ConflictError),
+        (422, banister.client.RefusedError),
+        (500, banister.client.ServiceError),
+        (302, banister.client.ServiceError),
     ],
 )
 def test_what_is_wrong_stays_wrong(client: Any, service: FakeService, status: int, kind: type[Exception]) -> None:
@@ -67,7 +67,7 @@ def test_pauses_grow_with_full_jitter(make: Make, service: FakeService) -> None:
     client = make(service.url, retries=8, deadline=1000)
     time = Time(client)
     service.faults = [(503, {})] * 9
-    with pytest.raises(banister.ServiceUnavailableError, match="not now"):
+    with pytest.raises(banister.client.UnavailableError, match="not now"):
         client.experiments()
     assert len(service.requests) == 9
     assert time.asked == [(0.0, min(0.1 * 2**i, 5.0)) for i in range(8)]
@@ -90,7 +90,7 @@ def test_the_deadline_ends_it(make: Make, service: FakeService) -> None:
     client = make(service.url, deadline=2)
     time = Time(client)
     service.faults = [(429, {"retry-after": "3"})]
-    with pytest.raises(banister.ServiceUnavailableError, match="429"):
+    with pytest.raises(banister.client.UnavailableError, match="429"):
         client.experiments()
     assert (time.slept, len(service.requests)) == ([], 1)
 
@@ -105,7 +105,7 @@ def test_an_attempt_waits_no_longer_than_the_deadline(make: Make) -> None:
     client = make("http://127.0.0.1:1", transport=httpx.MockTransport(answer), timeout=5, deadline=6, retries=9)
     time = Time(client)
     client._pace.uniform = lambda low, high: 2.5
-    with pytest.raises(banister.ServiceUnavailableError, match="gave no answer to GET /v1/experiments in 1 s"):
+    with pytest.raises(banister.client.UnavailableError, match="gave no answer to GET /v1/experiments in 1 s"):
         client.experiments()
     assert waited == [5, 3.5, 1]
     assert time.slept == [2.5, 2.5]
@@ -127,7 +127,7 @@ def test_nobody_there(make: Make, service: FakeService) -> None:
         url = gone.url
     client = make(url)
     time = Time(client)
-    with pytest.raises(banister.ServiceUnavailableError, match=f"{url} cannot be reached") as caught:
+    with pytest.raises(banister.client.UnavailableError, match=f"{url} cannot be reached") as caught:
         client.create("x", arms=["a"])
     assert caught.value.status is None
     assert len(time.slept) == 8
@@ -153,10 +153,10 @@ def test_creation_that_another_was_faster_with_is_a_conflict(client: Any, servic
     faults: list[Any] = [None, (504, {})]
     for fault in faults:
         service.faults = [fault]
-        with pytest.raises(banister.ServiceConflictError, match="already"):
+        with pytest.raises(banister.client.ConflictError, match="already"):
             client.create("checkout", arms=["control", "bold", "third"], guardrails=GUARDRAIL)
     service.requests.clear()
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         client.create("checkout", arms=["control", "bold"], guardrails=[GUARDRAIL])
     assert len(service.requests) == 1, "without a lost answer a conflict is one, also with the same words"
 
@@ -173,7 +173,7 @@ def test_an_end_after_a_lost_answer(client: Any, service: FakeService) -> None:
     service.faults = [CUT]
     assert client.archive("checkout").status == "archived"
     assert service.paths() == ["PATCH /v1/experiments/checkout", "GET /v1/experiments/checkout"]
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         client.archive("checkout")
 
 
@@ -193,7 +193,7 @@ def test_an_import_may_take_its_time(make: Make) -> None:
 def test_a_log_is_not_imported_twice(client: Any, service: FakeService) -> None:
     log = {"action": ["bold"], "reward": [1.0], "pscore": [0.5], "complaints": [0.0]}
     service.faults = [CUT]
-    with pytest.raises(banister.ServiceUnavailableError, match=r"not known.*counts.imported"):
+    with pytest.raises(banister.client.UnavailableError, match=r"not known.*counts.imported"):
         client.import_log("checkout", log)
     assert service.experiments["checkout"].imported == 1
     service.faults = [(429, {})]

@@ -31,7 +31,7 @@ GRID = """
 """
 
 
-def compare(*arguments: Any, **more: Any) -> banister.ComparisonResult:
+def compare(*arguments: Any, **more: Any) -> banister.simulation.ComparisonResult:
     return banister.compare(*arguments, **{"progress": False, **more})
 
 
@@ -49,7 +49,7 @@ def command_line(out: Path, *arguments: str) -> None:
     )
 
 
-def assert_same_files(result: banister.ComparisonResult, out: Path) -> None:
+def assert_same_files(result: banister.simulation.ComparisonResult, out: Path) -> None:
     for table in ("leaderboard", "pairs", "overall", "ranks", "curves", "runs"):
         assert result.table(table).to_csv() == (out / f"{table}.csv").read_bytes(), table
     for table in ("leaderboard", "pairs", "traces"):
@@ -88,9 +88,9 @@ def test_the_first_argument_may_be_many_things(tmp_path: Path) -> None:
 
 
 def test_every_suite_has_a_name_and_a_purpose() -> None:
-    for name, purpose in banister.suites().items():
+    for name, purpose in banister.simulation.suites().items():
         assert name and purpose
-    assert "paper" in banister.suites()
+    assert "paper" in banister.simulation.suites()
 
 
 def test_tables_fit_together() -> None:
@@ -161,7 +161,7 @@ def test_instances_with_agents_of_their_own_keep_them() -> None:
 class Safe:
     """An agent of one's own."""
 
-    def __init__(self, problem: banister.Problem) -> None:
+    def __init__(self, problem: banister.simulation.Problem) -> None:
         self.problem = problem
 
     def decide(self, actions: Any, rng: np.random.Generator) -> int:
@@ -310,7 +310,7 @@ def test_a_stopped_comparison_goes_on_where_it_was(how: signal.Signals, tmp_path
     built = 0
 
     class Own(Safe):
-        def __init__(self, problem: banister.Problem) -> None:
+        def __init__(self, problem: banister.simulation.Problem) -> None:
             nonlocal built
             built += 1
             super().__init__(problem)

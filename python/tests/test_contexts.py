@@ -49,7 +49,7 @@ def test_all_ways_to_learn_are_the_same() -> None:
     one_by_one = agent()
     for name, reward, cost, context in zip(names, rewards, costs, contexts, strict=True):
         one_by_one.observe(name, reward, cost, context=context)
-    log = banister.Log.from_frame(
+    log = banister.offline.Log.from_frame(
         {"action": names, "reward": rewards, "spend": costs, "x": contexts[:, 0], "one": contexts[:, 1]},
         costs=["spend"],
         features=["x", "one"],
@@ -94,7 +94,7 @@ def test_arms_retire_and_are_not_added() -> None:
 
 def test_policies_are_evaluated_and_replayed() -> None:
     names, rewards, costs, contexts = rounds(600)
-    log = banister.Log.from_frame(
+    log = banister.offline.Log.from_frame(
         {"action": names, "reward": rewards, "spend": costs, "x": contexts[:, 0], "one": contexts[:, 1]}
         | {"pscore": np.full(600, 1 / 3)},
         costs=["spend"],
@@ -102,12 +102,14 @@ def test_policies_are_evaluated_and_replayed() -> None:
         arms=["c", "a", "b"],
     )
     learner = agent()
-    assert banister.replay(log, learner, progress=False).accepted == learner.outcomes
+    assert banister.offline.replay(log, learner, progress=False).accepted == learner.outcomes
     # Nothing is proven yet: it plays the safe arm, b, in every context.
-    fresh = banister.evaluate(log, agent())
-    assert fresh.reward.estimate == banister.evaluate(log, "b").reward.estimate
+    fresh = banister.offline.evaluate(log, agent())
+    assert fresh.reward.estimate == banister.offline.evaluate(log, "b").reward.estimate
     with pytest.raises(ValueError, match="this agent has contexts of 2 numbers"):
-        banister.evaluate(banister.Log.from_frame({"action": names, "reward": rewards}, pscore=None), learner)
+        banister.offline.evaluate(
+            banister.offline.Log.from_frame({"action": names, "reward": rewards}, pscore=None), learner
+        )
 
 
 @pytest.mark.parametrize(
@@ -192,13 +194,13 @@ def test_a_parameter_per_arm_lets_the_safe_arm_depend_on_the_context() -> None:
     again = pickle.loads(pickle.dumps(learner))
     assert again.decide(context=[1.0, 0.9]).policy.keys() <= {"b", "c"}
     assert learner.estimates()["offered"].tolist() == [False, True, True]
-    log = banister.Log.from_frame(
+    log = banister.offline.Log.from_frame(
         {"action": arms, "reward": earned, "sales": earned, "one": contexts[:, 0], "hour": contexts[:, 1]}
         | {"pscore": np.full(3000, 0.5)},
         costs=["sales"],
         features=["one", "hour"],
     )
     replayed = own()
-    assert banister.replay(log, replayed, progress=False).accepted == replayed.outcomes > 0
+    assert banister.offline.replay(log, replayed, progress=False).accepted == replayed.outcomes > 0
     with pytest.raises(ValueError, match="model"):
         banister.Oplb(["a", "b"], model="per_arm", parameter_norm=1.0)

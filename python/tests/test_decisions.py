@@ -150,11 +150,12 @@ def test_every_decision_of_many_counts_once_in_any_order() -> None:
 
 def test_decisions_of_the_far_past_are_refused_rather_than_counted_twice() -> None:
     agent = opb()
-    first = agent.decide()
-    for _ in range(2):
-        agent.decide_batch(9_000_000)
-    with pytest.raises(ValueError, match="16 million decisions old"):
+    first, *others = agent.decide_batch(600_000)
+    agent.observe_batch(others[1::2], np.ones(300_000 - 1), np.zeros(300_000 - 1))
+    with pytest.raises(ValueError, match="older than 262144 others without one"):
         agent.observe(first, 1.0, 0.0)
+    agent.observe(others[-1], 1.0, 0.0)
+    assert len(agent.save()) < 6_000_000, "what is kept is bounded"
 
 
 def test_a_late_outcome_is_of_its_own_actions_also_in_a_copy() -> None:
@@ -376,7 +377,7 @@ def test_dictionaries_are_complete(decision: banister.Decision) -> None:
     assert set(everything) == properties(decision) - {"probabilities"}
     certificate = everything["certificate"]
     assert set(certificate) == set(banister.Certificate.__dataclass_fields__)
-    assert set(certificate["guardrails"][0]) == set(banister.GuardrailCertificate.__dataclass_fields__)
+    assert set(certificate["guardrails"][0]) == set(banister.decisions.GuardrailCertificate.__dataclass_fields__)
     assert (everything["alarm"] is None) == (decision.alarm is None)
 
 
@@ -414,12 +415,12 @@ def test_results_travel() -> None:
     assert set(everything) >= {"points", "leaderboard", "traces", "left_out"}
 
 
-def test_results_on_logs_travel(log: banister.Log) -> None:
-    judged = banister.evaluate(log, 0, guardrails=banister.Guardrail("spend", at_most=0.9))
+def test_results_on_logs_travel(log: banister.offline.Log) -> None:
+    judged = banister.offline.evaluate(log, 0, guardrails=banister.Guardrail("spend", at_most=0.9))
     assert pickle.loads(pickle.dumps(judged)) == judged
     assert json.loads(json.dumps(judged.to_dict()))["is_safe"] == judged.is_safe
-    plain = banister.Log.from_frame({"action": [0, 1] * 50, "reward": [0.2, 0.8] * 50, "pscore": [0.5] * 100})
-    replayed = banister.replay(plain, banister.Opb(2), progress=False)
+    plain = banister.offline.Log.from_frame({"action": [0, 1] * 50, "reward": [0.2, 0.8] * 50, "pscore": [0.5] * 100})
+    replayed = banister.offline.replay(plain, banister.Opb(2), progress=False)
     text = json.loads(json.dumps(replayed.to_dict()))
     assert text["curves"]["round"] == replayed.curves["round"].tolist()
     assert pickle.loads(pickle.dumps(replayed)).to_dict() == replayed.to_dict()
@@ -463,7 +464,7 @@ def test_assumptions_are_listed_with_what_watches_them() -> None:
     assert assumptions["means do not change"]
     assert assumptions["the safe action's mean spend is 0.1"]
     assert not assumptions["outcomes arrive independently of their value"]
-    assert banister.Ucb1(2).assumptions == [] == banister.Ucb1(2).alarms
+    assert banister.rivals.Ucb1(2).assumptions == [] == banister.rivals.Ucb1(2).alarms
 
 
 def test_late_outcomes_are_watched_in_the_order_of_their_decisions() -> None:
@@ -518,7 +519,7 @@ def test_batches_are_watched(size: int, how: str) -> None:
 def test_what_another_policy_did_raises_no_alarm_of_a_breach() -> None:
     rows = 2000
     frame: dict[str, Any] = {"action": ["b"] * rows, "reward": [1.0] * rows, "spend": [1.0] * rows}
-    log = banister.Log.from_frame(frame, costs=["spend"], pscore=None, arms=ARMS)
+    log = banister.offline.Log.from_frame(frame, costs=["spend"], pscore=None, arms=ARMS)
     warm, fitted, observed = opb(), opb(), opb()
     assert warm.warm_start(log) == rows
     fitted.fit(frame["action"], frame["reward"], frame["spend"])

@@ -176,13 +176,13 @@ def test_snapshots_keep_the_mapping(tmp_path: Path) -> None:
 
 def test_logs_and_tables_take_features() -> None:
     features = fitted()
-    log = banister.Log.from_frame(
+    log = banister.offline.Log.from_frame(
         {**VISITS, "action": ["a", "b", "b", "a"]}, costs=["spend"], features=features, pscore=None
     )
     assert log.context is not None and log.context.tolist() == features.transform(VISITS).tolist()
     assert agent(features).warm_start(log) == 4
     outcomes = {f"{name}_{arm}": VISITS[name] for name in ("reward", "spend") for arm in "ab"}
-    table = banister.TableEnvironment(
+    table = banister.simulation.TableEnvironment(
         {**VISITS, **outcomes},
         rewards={"a": "reward_a", "b": "reward_b"},
         costs={"spend": ["spend_a", "spend_b"]},
@@ -201,7 +201,7 @@ def test_logs_and_tables_take_features() -> None:
 
 def test_the_service_takes_the_same_fields(tmp_path: Path) -> None:
     features = fitted()
-    with running(tmp_path) as url, banister.Client(url) as client:
+    with running(tmp_path) as url, banister.client.Client(url) as client:
         agent_of = {"kind": "oplb", "parameter_norm": 2}
         made = client.create("shop", arms=["a", "b"], guardrails=[SPEND], context=features, agent=agent_of)
         assert made.context == features.to_dict()
@@ -214,5 +214,5 @@ def test_the_service_takes_the_same_fields(tmp_path: Path) -> None:
         assert log.context is not None
         assert log.context[0].tolist() == features.transform_one(ROW).tolist()
         assert agent(features).warm_start(log) == 2
-        with pytest.raises(banister.ServiceError, match='`context.country` is "es"'):
+        with pytest.raises(banister.client.ServiceError, match='`context.country` is "es"'):
             client.decide("shop", context=ROW | {"country": "es"})

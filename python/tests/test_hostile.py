@@ -122,7 +122,7 @@ def calls(rng: np.random.Generator) -> list[Callable[[], Any]]:
         lambda: banister.simulate(
             {"kind": "bernoulli", "rewards": value(), "costs": value()}, "opb", 3, value(), value(), progress=False
         ),
-        lambda: banister.Log.from_frame({"action": value(), "reward": value(), "pscore": value()}),
+        lambda: banister.offline.Log.from_frame({"action": value(), "reward": value(), "pscore": value()}),
         lambda: agent.decide().certificate[value()],
     ]
 

@@ -21,7 +21,7 @@ def free_port() -> int:
 
 def test_gateways_share_an_experiment(tmp_path: Path) -> None:
     token = make_token(tmp_path, "admin", "gateway")
-    with running(tmp_path) as url, banister.Client(url, token=token) as client:
+    with running(tmp_path) as url, banister.client.Client(url, token=token) as client:
         gateways = [two(), two()]
         routings = [limited(one, service=url, experiment="routing", token=token) for one in gateways]
         for _ in range(4):
@@ -49,7 +49,7 @@ def test_gateways_share_an_experiment(tmp_path: Path) -> None:
             limited(two(), service=url, experiment="routing", token=token, max_tokens=50)
         with pytest.raises(ValueError, match="safe; give it another name"):
             limited(two(), service=url, experiment="routing", token=token, safe=DEAR, ceiling=1e-3)
-        with pytest.raises(banister.ServiceAuthError):
+        with pytest.raises(banister.client.AuthError):
             limited(two(), service=url, experiment="routing", token="wrong")
 
 
@@ -59,7 +59,7 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
     models = (deployment(CHEAP, "fine"), deployment(DEAR, "excellent"), backup)
     gateway = router(*models, fallbacks=[{"chat": ["backup"]}], num_retries=2)
     budget = {"amount": 1.0, "per": "month", "when_exhausted": "refuse", "pacing": False}
-    with running(tmp_path) as url, banister.Client(url) as client:
+    with running(tmp_path) as url, banister.client.Client(url) as client:
         routing = limited(gateway, service=url, group="chat", budget=budget, **options)
         # So little pays for the cheap model alone, which only a change may ask for.
         client.update("chat", budgets={"dollars": {**budget, "amount": 3e-4}})
@@ -84,7 +84,7 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
         assert found.counts["refused by a budget"] >= 2
         assert found.counts["undecided by the service"] == 0
         assert caplog.text.count("the budget of `dollars` is exhausted") == 1
-        with pytest.raises(banister.ServiceBudgetError) as caught:
+        with pytest.raises(banister.client.BudgetError) as caught:
             client.decide("chat")
         assert caught.value.retry_after is not None and caught.value.retry_after > 0
 
@@ -102,7 +102,7 @@ def test_an_alarm_of_the_service_is_said_once(tmp_path: Path, caplog: pytest.Log
 @pytest.mark.parametrize("on_breach", ["safe", "alert"])
 def test_the_reaction_to_alarms_is_that_of_the_experiment(tmp_path: Path, on_breach: Any) -> None:
     gateway = two()
-    with running(tmp_path) as url, banister.Client(url) as client:
+    with running(tmp_path) as url, banister.client.Client(url) as client:
         routing = limited(gateway, service=url, on_breach=on_breach, worst_cost={CHEAP: 1e-5})
         assert client.experiment("chat").agent["on_breach"] == on_breach
         # It costs more than was declared.
@@ -127,7 +127,7 @@ def test_without_the_service_the_safe_arm_is_played_and_no_outcome_is_lost(
     assert "the safe arm is played for 0.1 s" in caplog.text
     # Those of the decisions that were made.
     assert all(routing.report(one, 0.6) for one in answers)
-    with running(tmp_path, port=port) as url, banister.Client(url) as client:
+    with running(tmp_path, port=port) as url, banister.client.Client(url) as client:
         wait_for(lambda: client.experiment("chat").counts.outcomes == 20)
         wait_for(lambda: decided(routing, gateway))
         routing.close(30)
@@ -147,7 +147,7 @@ def test_a_service_that_comes_later_gets_its_experiment(tmp_path: Path) -> None:
     routing = limited(gateway, service=f"http://127.0.0.1:{port}", pause=0.05)
     ask(gateway)
     assert routing.savings().arms[CHEAP].calls == 1
-    with running(tmp_path, port=port) as url, banister.Client(url) as client:
+    with running(tmp_path, port=port) as url, banister.client.Client(url) as client:
         wait_for(lambda: decided(routing, gateway))
         routing.close(30)
         assert client.experiment("chat").counts.outcomes >= 1

@@ -49,10 +49,10 @@ def test_all_frames_give_the_same(kind: str, named: bool) -> None:
     if named:
         data["action"] = np.array(ARMS)[data["action"]]
     options: dict[str, Any] = {"arms": ARMS if named else 3}
-    expected = banister.evaluate(make(data, **options), [0.1, 0.2, 0.7])
+    expected = banister.offline.evaluate(make(data, **options), [0.1, 0.2, 0.7])
     found = make(frames(data)[kind], **options)
     assert found.arms == (tuple(ARMS) if named else (0, 1, 2))
-    assert banister.evaluate(found, [0.1, 0.2, 0.7]) == expected
+    assert banister.offline.evaluate(found, [0.1, 0.2, 0.7]) == expected
 
 
 def test_doubles_are_not_copied(data: dict[str, Any]) -> None:
@@ -64,13 +64,13 @@ def test_doubles_are_not_copied(data: dict[str, Any]) -> None:
 
 def test_the_order_of_arms() -> None:
     data = {"action": ["b", "a", "b"], "reward": [1, 0, 1]}
-    assert banister.Log.from_frame(data, pscore=None).arms == ("a", "b")
-    log = banister.Log.from_frame(data, pscore=None, arms=["b", "c", "a"])
+    assert banister.offline.Log.from_frame(data, pscore=None).arms == ("a", "b")
+    log = banister.offline.Log.from_frame(data, pscore=None, arms=["b", "c", "a"])
     assert log.arms == ("b", "c", "a") and log.indices.tolist() == [0, 2, 0]
     numbers = {"action": [20, 10], "reward": [1, 0]}
-    log = banister.Log.from_frame(numbers, pscore=None, arms=[10, 20])
+    log = banister.offline.Log.from_frame(numbers, pscore=None, arms=[10, 20])
     assert log.indices.tolist() == [1, 0]
-    assert len(banister.Log.from_frame(numbers, pscore=None).arms) == 21
+    assert len(banister.offline.Log.from_frame(numbers, pscore=None).arms) == 21
     assert repr(log) == "Log(2 rounds, arms=[10, 20], costs=[], no pscores)"
 
 
@@ -91,28 +91,28 @@ def feedback(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_an_obp_dictionary(data: dict[str, Any], log: banister.Log) -> None:
+def test_an_obp_dictionary(data: dict[str, Any], log: banister.offline.Log) -> None:
     costs = {"spend": data["spend"], "delay": data["delay"]}
-    found = banister.Log.from_obp(feedback(data), costs=costs)
-    assert banister.evaluate(found, POLICY) == banister.evaluate(log, POLICY)
+    found = banister.offline.Log.from_obp(feedback(data), costs=costs)
+    assert banister.offline.evaluate(found, POLICY) == banister.offline.evaluate(log, POLICY)
     table = np.stack([data["spend"], data["delay"]], axis=1)
-    unnamed = banister.Log.from_obp(feedback(data), costs=table)
+    unnamed = banister.offline.Log.from_obp(feedback(data), costs=table)
     assert unnamed.guardrails == ("cost_0", "cost_1")
     np.testing.assert_array_equal(unnamed.costs, table)
-    assert banister.Log.from_obp(feedback(data), costs=data["spend"]).guardrails == ("cost",)
-    assert banister.Log.from_obp(feedback(data), adaptive=True).adaptive
+    assert banister.offline.Log.from_obp(feedback(data), costs=data["spend"]).guardrails == ("cost",)
+    assert banister.offline.Log.from_obp(feedback(data), adaptive=True).adaptive
     with pytest.raises(ValueError, match=r"`costs` \(cost\) has shape \(5,\)"):
-        banister.Log.from_obp(feedback(data), costs=np.zeros(5))
+        banister.offline.Log.from_obp(feedback(data), costs=np.zeros(5))
     with pytest.raises(ValueError, match="`reward` is 'reward': `bandit_feedback` has the columns"):
-        banister.Log.from_obp({k: v for k, v in feedback(data).items() if k != "reward"})
+        banister.offline.Log.from_obp({k: v for k, v in feedback(data).items() if k != "reward"})
     with pytest.raises(ValueError, match=r"`bandit_feedback\['n_actions'\]` is None"):
-        banister.Log.from_obp(feedback(data) | {"n_actions": None})
-    names = banister.Log.from_obp(feedback(data), arms=ARMS)
+        banister.offline.Log.from_obp(feedback(data) | {"n_actions": None})
+    names = banister.offline.Log.from_obp(feedback(data), arms=ARMS)
     assert names.arms == tuple(ARMS)
     with pytest.raises(ValueError, match="`arms` has 1 entries, expected 3"):
-        banister.Log.from_obp(feedback(data), arms=["a"])
+        banister.offline.Log.from_obp(feedback(data), arms=["a"])
     with pytest.raises(ValueError, match=r"`action` .* is 2 in row .*: arms are numbered 0 to 1"):
-        banister.Log.from_obp(feedback(data) | {"n_actions": 2})
+        banister.offline.Log.from_obp(feedback(data) | {"n_actions": 2})
 
 
 def test_an_obp_dictionary_with_positions(data: dict[str, Any]) -> None:
@@ -124,29 +124,31 @@ def test_an_obp_dictionary_with_positions(data: dict[str, Any]) -> None:
     action_dist = np.random.default_rng(3).dirichlet(np.ones(3), size=(n, 3)).transpose(0, 2, 1)
     weights = action_dist[rows, data["action"], position] / data["pscore"]
     terms = weights * data["reward"]
-    log = banister.Log.from_obp(three, costs=data["spend"])
+    log = banister.offline.Log.from_obp(three, costs=data["spend"])
     assert "3 positions" in repr(log)
-    found = {one: banister.evaluate(log, action_dist, estimator=one) for one in ("ips", "snips")}
+    found = {one: banister.offline.evaluate(log, action_dist, estimator=one) for one in ("ips", "snips")}
     assert found["ips"].reward.estimate == pytest.approx(terms.mean(), rel=1e-12)
     assert found["ips"].costs["cost"].estimate == pytest.approx((weights * data["spend"]).mean(), rel=1e-12)
     assert found["snips"].reward.estimate == pytest.approx(terms.sum() / weights.sum(), rel=1e-12)
     # The same policy at all positions needs no positions.
-    assert banister.evaluate(three, POLICY) == banister.evaluate(feedback(data), POLICY)
+    assert banister.offline.evaluate(three, POLICY) == banister.offline.evaluate(feedback(data), POLICY)
     own = position == 1
-    second = banister.Log.from_obp(three, costs=data["spend"], position=1)
+    second = banister.offline.Log.from_obp(three, costs=data["spend"], position=1)
     assert len(second) == own.sum()
-    estimated = banister.evaluate(second, action_dist[own])
+    estimated = banister.offline.evaluate(second, action_dist[own])
     assert estimated.reward.estimate == pytest.approx(terms[own].mean(), rel=1e-12)
-    assert estimated == banister.evaluate(second, action_dist[own, :, 1])
+    assert estimated == banister.offline.evaluate(second, action_dist[own, :, 1])
     # Without positions there is one, as in obp's synthetic data.
-    plain = banister.Log.from_obp(feedback(data))
+    plain = banister.offline.Log.from_obp(feedback(data))
     # Its dataset will do.
     dataset = type("Dataset", (), {"obtain_batch_bandit_feedback": lambda _: feedback(data)})()
-    assert banister.evaluate(banister.Log.from_obp(dataset), action_dist[:, :, 0]) == (
-        banister.evaluate(plain, action_dist[:, :, 0])
+    assert banister.offline.evaluate(banister.offline.Log.from_obp(dataset), action_dist[:, :, 0]) == (
+        banister.offline.evaluate(plain, action_dist[:, :, 0])
     )
-    assert banister.evaluate(plain, action_dist[:, :, :1]) == banister.evaluate(plain, action_dist[:, :, 0])
-    assert len(banister.Log.from_obp(feedback(data), position=0)) == n
+    assert banister.offline.evaluate(plain, action_dist[:, :, :1]) == banister.offline.evaluate(
+        plain, action_dist[:, :, 0]
+    )
+    assert len(banister.offline.Log.from_obp(feedback(data), position=0)) == n
     for feed, place, message in [
         (three, 3, r"`position` is 3: `bandit_feedback\['position'\]` has 0, 1, 2"),
         (feedback(data), 1, "`position` is 1: .* has 0"),
@@ -154,12 +156,12 @@ def test_an_obp_dictionary_with_positions(data: dict[str, Any]) -> None:
         (three | {"position": position - 1}, None, "is -1 in row 0: positions are numbered from 0"),
     ]:
         with pytest.raises(ValueError, match=message):
-            banister.Log.from_obp(feed, position=place)
+            banister.offline.Log.from_obp(feed, position=place)
     with pytest.raises(TypeError, match=r"`bandit_feedback\['position'\]` holds float64: must be whole numbers"):
-        banister.Log.from_obp(three | {"position": position / 2})
+        banister.offline.Log.from_obp(three | {"position": position / 2})
     for wrong in (action_dist[1:], action_dist[:, :2], action_dist[:, :, :2]):
         with pytest.raises(ValueError, match=r"`policy` has shape .*, expected \(4000, 3, 3\): rounds, arms and pos"):
-            banister.evaluate(log, wrong)
+            banister.offline.evaluate(log, wrong)
 
 
 BAD_LOGS: list[tuple[Any, dict[str, Any], Any, str]] = [
@@ -385,19 +387,19 @@ BAD_QUESTIONS: list[tuple[Any, dict[str, Any], Any, str]] = [
 @pytest.mark.parametrize(("policy", "options", "error", "message"), BAD_QUESTIONS)
 def test_bad_questions(policy: Any, options: dict[str, Any], error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
-        banister.evaluate(make(columns(100)), policy, **options)
+        banister.offline.evaluate(make(columns(100)), policy, **options)
     assert message in str(caught.value)
 
 
 def test_what_needs_pscores_says_so(data: dict[str, Any]) -> None:
     log = make(data, pscore=None)
     with pytest.raises(ValueError, match="`pscores` is not given: ips needs"):
-        banister.evaluate(log, 0)
+        banister.offline.evaluate(log, 0)
     with pytest.raises(ValueError, match="`pscores` is not given: replay needs"):
-        banister.replay(log, banister.Opb(3), progress=False)
-    assert banister.evaluate(log, 0, estimator="dm").reward.estimate > 0
+        banister.offline.replay(log, banister.Opb(3), progress=False)
+    assert banister.offline.evaluate(log, 0, estimator="dm").reward.estimate > 0
     with pytest.raises(TypeError, match="`log` is int: must be a pandas or polars DataFrame"):
-        banister.evaluate(3, 0)
+        banister.offline.evaluate(3, 0)
 
 
 # What may stand for a log
@@ -413,8 +415,8 @@ def test_frames_and_obp_are_logs() -> None:
         "spend": data["spend"],
     }
     guardrail = banister.Guardrail("spend", at_most=0.5)
-    log = banister.Log.from_frame(frame, costs=["spend"])
-    expected = banister.evaluate(log, 0, guardrails=[guardrail]).to_dict()
+    log = banister.offline.Log.from_frame(frame, costs=["spend"])
+    expected = banister.offline.evaluate(log, 0, guardrails=[guardrail]).to_dict()
     single = {**{key: frame[key] for key in ("action", "reward", "pscore")}, "costs": data["spend"]}
     obp = {
         "n_rounds": 400,
@@ -427,10 +429,10 @@ def test_frames_and_obp_are_logs() -> None:
         "spend": data["spend"],
     }
     for same in (frame, pandas.DataFrame(frame), polars.DataFrame(frame), single, obp):
-        assert banister.evaluate(same, 0, guardrails=[guardrail]).to_dict() == expected
+        assert banister.offline.evaluate(same, 0, guardrails=[guardrail]).to_dict() == expected
         first, second = (banister.Opb(3, guardrails=[guardrail], seed=1) for _ in range(2))
         assert first.warm_start(same) == second.warm_start(log) == 400
         ours, theirs = (json.loads(agent.save())["agent"] for agent in (first, second))
         assert ours == theirs
-        assert banister.replay(same, first, progress=False).accepted > 0
-    assert list(banister.evaluate(single, 0).costs) == ["cost"]
+        assert banister.offline.replay(same, first, progress=False).accepted > 0
+    assert list(banister.offline.evaluate(single, 0).costs) == ["cost"]

@@ -12,7 +12,7 @@ import banister
 NAME = "<script>alert(1)</script>"
 DOLLARS = banister.Guardrail("dollars & more", at_most=0.0005, range=(0, 0.001), safe_cost=0.0001)
 COLUMNS = {"action": [NAME, "bold"] * 200, "reward": [0.0, 1.0] * 200, "pscore": [0.5] * 400}
-LOG = banister.Log.from_frame(
+LOG = banister.offline.Log.from_frame(
     COLUMNS | {DOLLARS.name: [0.000025, 0.000075] * 200}, costs=[DOLLARS.name], arms=[NAME, "bold"]
 )
 AGENT = banister.Opb([NAME, "bold"], guardrails=DOLLARS, reward=banister.Reward(range=(0, 1)), seed=1)
@@ -21,8 +21,8 @@ SHOWN = {
     "decision": AGENT.decide(),
     "certificate": AGENT.decide().certificate,
     "batch": AGENT.decide_batch(10),
-    "evaluation": banister.evaluate(LOG, "bold", guardrails=DOLLARS),
-    "replay": banister.replay(LOG, AGENT, progress=False),
+    "evaluation": banister.offline.evaluate(LOG, "bold", guardrails=DOLLARS),
+    "replay": banister.offline.replay(LOG, AGENT, progress=False),
     "simulation": banister.simulate(
         {"kind": "bernoulli", "rewards": [0.1, 0.5]}, {NAME: "opb"}, 100, 2, progress=False
     ),

@@ -19,7 +19,7 @@ def normal(terms: np.ndarray) -> tuple[float, float, float]:
     return mean, mean - Z * error, mean + Z * error
 
 
-def assert_close(one: banister.Estimate, expected: tuple[float, float, float]) -> None:
+def assert_close(one: banister.offline.Estimate, expected: tuple[float, float, float]) -> None:
     found = (one.estimate, one.lower, one.upper)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
@@ -28,8 +28,8 @@ def test_every_segment_is_evaluated_from_its_own_rounds(data: dict[str, Any]) ->
     segments = ["even" if t % 2 == 0 else "odd" for t in range(len(data["reward"]))]
     segments[-1] = "alone"
     frame = {**data, "segment": segments}
-    log = banister.Log.from_frame(frame, costs=["spend", "delay"], segment="segment")
-    found = banister.evaluate(log, POLICY, interval="normal")
+    log = banister.offline.Log.from_frame(frame, costs=["spend", "delay"], segment="segment")
+    found = banister.offline.evaluate(log, POLICY, interval="normal")
     rounds = {name: one.reward.n for name, one in found.segments.items()}
     assert rounds == {name: segments.count(name) for name in ("even", "odd")}
     assert found.without_estimates.keys() == {"alone"}
@@ -37,15 +37,17 @@ def test_every_segment_is_evaluated_from_its_own_rounds(data: dict[str, Any]) ->
     w = POLICY[data["action"][own]] / data["pscore"][own]
     assert_close(found.segments["even"].reward, normal(w * data["reward"][own]))
     with pytest.raises(TypeError, match="segment"):
-        banister.Log.from_frame({**data, "segment": range(len(segments))}, costs=["spend", "delay"], segment="segment")
+        banister.offline.Log.from_frame(
+            {**data, "segment": range(len(segments))}, costs=["spend", "delay"], segment="segment"
+        )
 
 
 # Formulas
 
 
-def test_ips_is_the_weighted_mean(log: banister.Log, data: dict[str, Any]) -> None:
+def test_ips_is_the_weighted_mean(log: banister.offline.Log, data: dict[str, Any]) -> None:
     w = POLICY[data["action"]] / data["pscore"]
-    found = banister.evaluate(log, POLICY, interval="normal")
+    found = banister.offline.evaluate(log, POLICY, interval="normal")
     assert_close(found.reward, normal(w * data["reward"]))
     assert_close(found.costs["spend"], normal(w * data["spend"]))
     assert_close(found.costs["delay"], normal(w * data["delay"]))
@@ -55,20 +57,20 @@ def test_ips_is_the_weighted_mean(log: banister.Log, data: dict[str, Any]) -> No
     assert found.reward.share_clipped == found.reward.lost_weight == 0.0
 
 
-def test_snips_is_the_ratio_with_the_delta_method(log: banister.Log, data: dict[str, Any]) -> None:
+def test_snips_is_the_ratio_with_the_delta_method(log: banister.offline.Log, data: dict[str, Any]) -> None:
     w, y = POLICY[data["action"]] / data["pscore"], data["reward"]
     ratio = (w * y).sum() / w.sum()
     influence = w * (y - ratio) / w.mean()
     error = influence.std(ddof=1) / np.sqrt(len(w))
-    found = banister.evaluate(log, POLICY, estimator="snips", interval="normal")
+    found = banister.offline.evaluate(log, POLICY, estimator="snips", interval="normal")
     assert_close(found.reward, (ratio, ratio - Z * error, ratio + Z * error))
     assert found.reward.standard_error == pytest.approx(error)
 
 
-def test_clipped_weights(log: banister.Log, data: dict[str, Any]) -> None:
+def test_clipped_weights(log: banister.offline.Log, data: dict[str, Any]) -> None:
     w = POLICY[data["action"]] / data["pscore"]
     cut = np.minimum(w, 1.2)
-    found = banister.evaluate(log, POLICY, interval="normal", clip=1.2, reward={"range": [0, 1]}).reward
+    found = banister.offline.evaluate(log, POLICY, interval="normal", clip=1.2, reward={"range": [0, 1]}).reward
     assert_close(found, normal(cut * data["reward"]))
     assert found.share_clipped == pytest.approx((w > 1.2).mean())
     assert found.lost_weight == pytest.approx((w - cut).mean())
@@ -77,38 +79,42 @@ def test_clipped_weights(log: banister.Log, data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("as_mapping", [False, True])
-def test_dr_with_a_given_model(log: banister.Log, data: dict[str, Any], as_mapping: bool) -> None:
+def test_dr_with_a_given_model(log: banister.offline.Log, data: dict[str, Any], as_mapping: bool) -> None:
     rng = np.random.default_rng(5)
     q = rng.uniform(size=(3, len(log), 3))
     w, a = POLICY[data["action"]] / data["pscore"], data["action"]
     model = dict(zip(["reward", "spend", "delay"], q, strict=True)) if as_mapping else q
-    found = banister.evaluate(log, POLICY, estimator="dr", interval="normal", model=model)
+    found = banister.offline.evaluate(log, POLICY, estimator="dr", interval="normal", model=model)
     for one, signal_q in zip([found.reward, *found.costs.values()], q, strict=True):
         residual = data[one.name] - signal_q[np.arange(len(log)), a]
         assert_close(one, normal(signal_q @ POLICY + w * residual))
-    direct = banister.evaluate(log, POLICY, estimator="dm", model=model).reward
+    direct = banister.offline.evaluate(log, POLICY, estimator="dm", model=model).reward
     assert direct.estimate == pytest.approx((q[0] @ POLICY).mean())
     assert direct.standard_error == direct.upper == np.inf
     # Judging some of the costs takes the model's tables of those alone.
     guardrail = {"name": "delay", "at_most": 0.9}
-    some = banister.evaluate(log, POLICY, estimator="dr", model=model, guardrails=guardrail)
+    some = banister.offline.evaluate(log, POLICY, estimator="dr", model=model, guardrails=guardrail)
     assert some.verdicts["delay"].estimate == some.costs["delay"]
 
 
-def test_bernstein_is_wider_and_covers_for_any_number_of_rounds(log: banister.Log) -> None:
+def test_bernstein_is_wider_and_covers_for_any_number_of_rounds(log: banister.offline.Log) -> None:
     guardrails = [{"name": "spend", "at_most": 0.5}, {"name": "delay", "at_most": 0.5}]
     options: dict[str, Any] = {"reward": {"range": [0, 1]}, "min_pscore": 0.2}
-    wide = banister.evaluate(log, POLICY, guardrails=guardrails, interval="bernstein", estimator="ips", **options)
-    narrow = banister.evaluate(log, POLICY, guardrails=guardrails, interval="normal", estimator="ips", **options)
+    wide = banister.offline.evaluate(
+        log, POLICY, guardrails=guardrails, interval="bernstein", estimator="ips", **options
+    )
+    narrow = banister.offline.evaluate(
+        log, POLICY, guardrails=guardrails, interval="normal", estimator="ips", **options
+    )
     assert wide.reward.lower < narrow.reward.lower < narrow.reward.upper < wide.reward.upper
 
 
-def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
-    def boot(seed: int) -> banister.Estimate:
-        return banister.evaluate(log, POLICY, estimator="ips", interval="bootstrap", seed=seed).reward
+def test_bootstrap_is_seeded_and_near_normal(log: banister.offline.Log) -> None:
+    def boot(seed: int) -> banister.offline.Estimate:
+        return banister.offline.evaluate(log, POLICY, estimator="ips", interval="bootstrap", seed=seed).reward
 
     assert boot(1) == boot(1) != boot(2)
-    near = banister.evaluate(log, POLICY, interval="normal").reward
+    near = banister.offline.evaluate(log, POLICY, interval="normal").reward
     assert boot(1).lower == pytest.approx(near.lower, abs=0.01)
     assert boot(1).upper == pytest.approx(near.upper, abs=0.01)
 
@@ -117,7 +123,7 @@ def test_bootstrap_is_seeded_and_near_normal(log: banister.Log) -> None:
 def test_unbiased_over_logs_and_intervals_cover(estimator: Any) -> None:
     truth, cost = 0.5 * POLICY @ MEANS, POLICY @ COSTS
     found = [
-        banister.evaluate(make(columns(1000, seed)), POLICY, estimator=estimator, interval="normal")
+        banister.offline.evaluate(make(columns(1000, seed)), POLICY, estimator=estimator, interval="normal")
         for seed in range(300)
     ]
     rewards = np.array([one.reward.estimate for one in found])
@@ -146,36 +152,36 @@ def bets(terms: np.ndarray, delta: float = 0.025) -> float:
 def test_the_mixture_is_the_default_and_that_of_the_bets(data: dict[str, Any]) -> None:
     log = make({key: column[:400] for key, column in data.items()})
     w = (POLICY[data["action"]] / data["pscore"])[:400]
-    found = banister.evaluate(log, POLICY)
+    found = banister.offline.evaluate(log, POLICY)
     for one in (found.reward, *found.costs.values()):
         y = data[one.name][:400]
         assert_close(one, ((w * y).mean(), bets(w * y), 1 - bets(w * (1 - y))))
     # The interval is one for the policy's value, whatever the estimate beside it.
-    robust = banister.evaluate(log, POLICY, estimator="dr")
+    robust = banister.offline.evaluate(log, POLICY, estimator="dr")
     assert robust.reward.upper == found.reward.upper
     # A range is mapped to and fro, and known propensities make it narrower.
     guardrail = banister.Guardrail("spend", at_most=3.0, range=(-1.0, 4.0))
-    wide = banister.evaluate(log, POLICY, guardrails=guardrail).costs["spend"]
+    wide = banister.offline.evaluate(log, POLICY, guardrails=guardrail).costs["spend"]
     y = (data["spend"][:400] + 1) / 5
     expected = ((w * data["spend"][:400]).mean(), 5 * bets(w * y) - 1, 4 - 5 * bets(w * (1 - y)))
     assert_close(wide, expected)
-    narrow = banister.evaluate(log, POLICY, min_pscore=0.2).costs["spend"]
+    narrow = banister.offline.evaluate(log, POLICY, min_pscore=0.2).costs["spend"]
     assert narrow.upper < found.costs["spend"].upper
 
 
 def test_a_signal_outside_the_assumed_range_is_refused(data: dict[str, Any]) -> None:
     log = make({**data, "reward": 3 * data["reward"], "delay": 3 * data["delay"]})
     with pytest.raises(ValueError, match=r"`costs\[\"delay\"\]` is 1\..* in row .*: without a declared"):
-        banister.evaluate(log, POLICY)
+        banister.offline.evaluate(log, POLICY)
     guardrail = {"name": "delay", "at_most": 2.0, "range": [0, 3]}
     with pytest.raises(ValueError, match=r"`reward` is 3 in row .* give `reward="):
-        banister.evaluate(log, POLICY, guardrails=guardrail)
-    found = banister.evaluate(log, POLICY, guardrails=guardrail, reward={"range": [0, 3]})
+        banister.offline.evaluate(log, POLICY, guardrails=guardrail)
+    found = banister.offline.evaluate(log, POLICY, guardrails=guardrail, reward={"range": [0, 3]})
     assert found.verdicts["delay"].verdict == "kept"
-    assert banister.evaluate(log, POLICY, interval="normal").reward.upper > 0
+    assert banister.offline.evaluate(log, POLICY, interval="normal").reward.upper > 0
     noisy = {"name": "delay", "at_most": 2.0, "sub_gaussian": 1.0, "range": [0, 3]}
     with pytest.raises(ValueError, match="a `mixture` interval needs the lowest and highest value"):
-        banister.evaluate(log, POLICY, guardrails=noisy, reward={"range": [0, 3]})
+        banister.offline.evaluate(log, POLICY, guardrails=noisy, reward={"range": [0, 3]})
 
 
 # Policies
@@ -186,7 +192,7 @@ def test_all_ways_to_say_the_same_policy(data: dict[str, Any]) -> None:
     one_hot = [0.0, 1.0, 0.0]
     rows = np.tile(one_hot, (len(named), 1))
     policies: list[Any] = ["bold", 1, np.int64(1), one_hot, rows, {"bold": 1.0}, {1: 1.0}]
-    same = [banister.evaluate(named, policy) for policy in policies]
+    same = [banister.offline.evaluate(named, policy) for policy in policies]
     assert all(one == same[0] for one in same)
 
 
@@ -196,11 +202,11 @@ def test_a_decision_and_an_agent(data: dict[str, Any]) -> None:
     agent = banister.Opb(ARMS[::-1], safe="control", seed=3)
     agent.observe_batch(["bold", "wild", "control"] * 50, [0.5, 0.9, 0.1] * 50)
     before = agent.to_json()
-    by_agent = banister.evaluate(named, agent)
+    by_agent = banister.offline.evaluate(named, agent)
     assert agent.to_json() == before, "judging an agent leaves it alone, its random stream too"
     decision = agent.decide()
-    assert by_agent == banister.evaluate(named, decision)
-    assert by_agent == banister.evaluate(named, decision.policy)
+    assert by_agent == banister.offline.evaluate(named, decision)
+    assert by_agent == banister.offline.evaluate(named, decision.policy)
 
 
 def test_a_linear_agent_is_judged_row_by_row() -> None:
@@ -208,16 +214,16 @@ def test_a_linear_agent_is_judged_row_by_row() -> None:
     agent = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
     agent.warm_start(log)
     rows = copy.copy(agent).decide_batch(actions=offered).probabilities[:, :3]
-    assert banister.evaluate(log, agent) == banister.evaluate(log, rows)
+    assert banister.offline.evaluate(log, agent) == banister.offline.evaluate(log, rows)
 
 
 def test_disjoint_features() -> None:
     x = np.array([[3.0, 4.0], [5.0, 6.0]])
-    joint = banister.disjoint_features(x, 3)
+    joint = banister.offline.disjoint_features(x, 3)
     assert joint.shape == (2, 3, 6)
     for row, blocks in zip(x, joint, strict=True):
         np.testing.assert_array_equal(blocks, np.kron(np.eye(3), row))
-        np.testing.assert_array_equal(blocks, banister.disjoint_features(row, 3))
+        np.testing.assert_array_equal(blocks, banister.offline.disjoint_features(row, 3))
 
 
 # Guardrails
@@ -229,21 +235,21 @@ def test_verdicts() -> None:
         banister.Guardrail("delay", at_most=0.5),
         banister.Guardrail("spend", at_most=POLICY @ COSTS - 0.05),
     ]
-    found = banister.evaluate(log, POLICY, guardrails=guardrails)
+    found = banister.offline.evaluate(log, POLICY, guardrails=guardrails)
     assert [v.verdict for v in found.verdicts.values()] == ["broken", "kept"]
     assert list(found.verdicts) == ["spend", "delay"]
     assert not found.is_safe
     edge = banister.Guardrail("spend", at_most=float(POLICY @ COSTS))
-    assert banister.evaluate(log, POLICY, guardrails=edge).verdicts["spend"].verdict == "undecided"
+    assert banister.offline.evaluate(log, POLICY, guardrails=edge).verdicts["spend"].verdict == "undecided"
     frame = found.to_pandas()
     assert frame.loc["spend", "verdict"] == "broken"
     assert frame.loc["reward", "estimate"] == found.reward.estimate
     assert found.to_dict()["costs"]["spend"]["lower"] == found.costs["spend"].lower
 
 
-def test_a_relative_guardrail_is_judged_by_its_difference(log: banister.Log, data: dict[str, Any]) -> None:
+def test_a_relative_guardrail_is_judged_by_its_difference(log: banister.offline.Log, data: dict[str, Any]) -> None:
     guardrail = banister.Guardrail("spend", at_most=2.0, relative=True)
-    found = banister.evaluate(log, POLICY, guardrails=guardrail, safe=0, interval="normal").verdicts["spend"]
+    found = banister.offline.evaluate(log, POLICY, guardrails=guardrail, safe=0, interval="normal").verdicts["spend"]
     w = (POLICY[data["action"]] - 2.0 * (data["action"] == 0)) / data["pscore"]
     assert found.threshold == 0.0
     assert_close(found.estimate, normal(w * data["spend"]))
@@ -254,7 +260,7 @@ def test_a_verdict_says_why_and_how_many_rounds_it_needs(data: dict[str, Any]) -
     few["action"] = np.array([*ARMS, "odd"])[few["action"]]
     log = make(few, arms=[*ARMS, "odd"])
     guardrail = banister.Guardrail("spend", at_most=0.45)
-    found = banister.evaluate(log, [*POLICY, 0.0], guardrails=guardrail)
+    found = banister.offline.evaluate(log, [*POLICY, 0.0], guardrails=guardrail)
     verdict = found.verdicts["spend"]
     assert verdict.verdict == "undecided" and "contains 0.45" in verdict.reason
     assert verdict.rows_needed is not None and 300 < verdict.rows_needed < 30_000
@@ -264,7 +270,7 @@ def test_a_verdict_says_why_and_how_many_rounds_it_needs(data: dict[str, Any]) -
     assert frame.loc["spend", "reason"] == verdict.reason
     assert found.to_dict()["verdicts"]["spend"]["rows_needed"] == verdict.rows_needed
 
-    never = banister.evaluate(log, "odd", guardrails=guardrail)
+    never = banister.offline.evaluate(log, "odd", guardrails=guardrail)
     verdict = never.verdicts["spend"]
     assert verdict.verdict == "undecided" and verdict.rows_needed is None
     assert verdict.reason.endswith("the log never plays `odd`")
@@ -272,7 +278,7 @@ def test_a_verdict_says_why_and_how_many_rounds_it_needs(data: dict[str, Any]) -
     assert (never.reward.lower, never.reward.upper) == (0.0, 1.0)
     assert "never played in the log: odd" in repr(never)
 
-    normal = banister.evaluate(log, "bold", guardrails=guardrail, interval="normal")
+    normal = banister.offline.evaluate(log, "bold", guardrails=guardrail, interval="normal")
     assert "effective rounds: a `normal` interval decides from 200 on" in repr(normal)
 
 
@@ -280,7 +286,7 @@ def test_only_the_mixture_decides_on_adaptive_logs() -> None:
     log = make(columns(20_000), adaptive=True)
     assert log.adaptive and "adaptive" in repr(log)
     guardrail = banister.Guardrail("spend", at_most=0.6)
-    assert banister.evaluate(log, POLICY, guardrails=guardrail).is_safe
-    normal = banister.evaluate(log, POLICY, guardrails=guardrail, interval="normal")
+    assert banister.offline.evaluate(log, POLICY, guardrails=guardrail).is_safe
+    normal = banister.offline.evaluate(log, POLICY, guardrails=guardrail, interval="normal")
     assert "the logging policy learned from this log" in normal.verdicts["spend"].reason
     assert not normal.is_safe

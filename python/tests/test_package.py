@@ -20,6 +20,9 @@ from banister._agent import CLASSES
 from banister._stubs import documentation, stubs
 
 ROOT = Path(__file__).parents[2]
+PUBLIC = [getattr(banister, name) for name in banister.__all__]
+#: The root, and its modules by subject; `integrations` needs other libraries.
+MODULES: list[ModuleType] = [banister, *(thing for thing in PUBLIC if isinstance(thing, ModuleType))]
 # Their methods are those of `Agent`.
 KINDS = {cls.__name__ for cls in CLASSES.values()}
 BOOK = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,9 +46,10 @@ def test_it_is_the_installed_package_that_is_tested() -> None:
     assert "cp310-abi3" in wheel
 
 
-def test_the_stubs_are_those_of_the_registry() -> None:
-    written = resources.files("banister").joinpath("_agents.pyi").read_text("utf-8")
-    assert written == stubs(), "run `python -m banister._stubs` and keep what it prints"
+@pytest.mark.parametrize(("name", "is_rival"), [("_agents.pyi", False), ("rivals.pyi", True)])
+def test_the_stubs_are_those_of_the_registry(name: str, is_rival: bool) -> None:
+    written = resources.files("banister").joinpath(name).read_text("utf-8")
+    assert written == stubs(is_rival), "run `python -m banister._stubs python/banister`"
 
 
 def test_editors_show_the_documentation_of_the_native_module() -> None:
@@ -54,11 +58,12 @@ def test_editors_show_the_documentation_of_the_native_module() -> None:
     assert len(every) > 80
     for node, doc in every:
         shown = ast.get_docstring(node)
-        assert shown == doc, f"{node.name}: remove it, and keep what `python -m banister._stubs FILE` prints"
+        assert shown == doc, f"{node.name}: remove it, and run `python -m banister._stubs python/banister`"
 
 
-def test_the_stubs_are_those_of_the_native_module() -> None:
-    done = run("-m", "mypy.stubtest", "banister._native", "--allowlist", str(allowed()))
+def test_the_stubs_are_those_of_the_modules() -> None:
+    modules = ["banister._native", "banister._agents", "banister.rivals"]
+    done = run("-m", "mypy.stubtest", *modules, "--allowlist", str(allowed()))
     assert done.returncode == 0, done.stdout
 
 
@@ -78,8 +83,8 @@ def test_wrong_types_are_caught(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         'import banister\nbanister.Opb(3, delta="x")\nbanister.Opb(3).decide().probability.upper()\n'
-        'banister.Client().decide("shop", ident="7")\nbanister.Client().state("shop").outcomes.lower()\n'
-        'banister.AsyncClient().state("shop").number\n'
+        'banister.client.Client().decide("shop", ident="7")\nbanister.client.Client().state("shop").outcomes.lower()\n'
+        'banister.client.AsyncClient().state("shop").number\n'
     )
     done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
     for wrong in ('"delta"', '"upper"', '"ident"', '"lower"', '"number"'):
@@ -89,23 +94,37 @@ def test_wrong_types_are_caught(tmp_path: Path) -> None:
 
 def documented() -> list[tuple[str, str]]:
     """Every docstring with an example that a user can reach, also of native classes."""
-    found: dict[str, str] = {"banister": banister.__doc__ or ""}
-    for name in banister.__all__:
-        thing = getattr(banister, name)
-        if isinstance(thing, (str, ModuleType)):
-            continue
-        found[name] = inspect.getdoc(thing) or ""
-        bases = thing.__mro__ if inspect.isclass(thing) else ()
-        for base in bases if name not in KINDS else ():
-            if base.__module__.startswith("banister"):
-                for member, value in vars(base).items():
-                    found[f"{name}.{member}"] = inspect.getdoc(value) or ""
+    found: dict[str, str] = {}
+    for module in MODULES:
+        found[module.__name__] = module.__doc__ or ""
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if isinstance(thing, (str, ModuleType)):
+                continue
+            found[name] = inspect.getdoc(thing) or ""
+            bases = thing.__mro__ if inspect.isclass(thing) else ()
+            for base in bases if name not in KINDS else ():
+                if base.__module__.startswith("banister"):
+                    for member, value in vars(base).items():
+                        found[f"{name}.{member}"] = inspect.getdoc(value) or ""
     return [(name, text) for name, text in found.items() if ">>>" in text]
 
 
-def test_everything_public_is_documented() -> None:
-    for name in banister.__all__:
-        assert name == "__version__" or inspect.getdoc(getattr(banister, name)), name
+def test_the_root_has_what_a_newcomer_needs() -> None:
+    public = {name for name in vars(banister) if not name.startswith("_")} - {"annotations", "integrations"}
+    assert public == set(banister.__all__) - {"__version__"}
+    assert len(banister.__all__) <= 25
+    assert len(MODULES) > 7
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_everything_public_exists_and_is_documented(module: ModuleType) -> None:
+    assert module.__doc__
+    assert len(set(module.__all__)) == len(module.__all__) > 0
+    for name in module.__all__:
+        thing = getattr(module, name)
+        assert name == "__version__" or inspect.getdoc(thing), name
+        assert not isinstance(thing, type) or getattr(sys.modules[thing.__module__], name) is thing, "for pickles"
 
 
 @pytest.mark.parametrize(("name", "text"), documented(), ids=[name for name, _ in documented()])
@@ -128,7 +147,9 @@ def test_examples_in_the_book(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_command_line() -> None:
     done = run("-m", "banister", "--version")
     assert done.stdout.strip() == f"banister {banister.__version__}"
-    assert run("-m", "banister", "nonsense").returncode == 2
+    # The service is another program.
+    for nonsense in ("nonsense", "serve"):
+        assert run("-m", "banister", nonsense).returncode == 2
     script = Path(sys.executable).with_name("banister")
     assert subprocess.run([script, "bound", "--help"], capture_output=True, check=False).returncode == 0
 

@@ -24,7 +24,7 @@ def test_replay_accepts_by_rejection_and_the_agent_learns() -> None:
     log = make(columns(20_000))
     agent = guarded()
     original = copy.copy(agent)
-    result = banister.replay(log, agent, seed=4, progress=False)
+    result = banister.offline.replay(log, agent, seed=4, progress=False)
     assert result.rows == len(log)
     assert agent.outcomes == result.accepted > 0
     assert result.policy == copy.copy(agent).decide().policy
@@ -42,7 +42,7 @@ def test_replay_accepts_by_rejection_and_the_agent_learns() -> None:
     assert curves["spend"].iloc[-1] == pytest.approx(result.costs["spend"].mean)
     assert result.costs["spend"].lower < 0.4
     assert original.outcomes == 0
-    again = banister.replay(log, original, seed=4, progress=False)
+    again = banister.offline.replay(log, original, seed=4, progress=False)
     assert repr(again) == repr(result)
     np.testing.assert_array_equal(again.curves["reward"], result.curves["reward"])
     assert original.to_json() == agent.to_json()
@@ -51,12 +51,12 @@ def test_replay_accepts_by_rejection_and_the_agent_learns() -> None:
 def test_replay_of_a_fixed_policy_estimates_it() -> None:
     """An agent that stays at the safe arm is replayed as that arm."""
     data = columns(5000)
-    result = banister.replay(
+    result = banister.offline.replay(
         make(data),
         banister.Opb(3, guardrails=[{"name": "spend", "at_most": 0.1001, "safe_cost": 0.1}], seed=1),
         progress=False,
     )
-    safe = banister.evaluate(make(data), result.policy)
+    safe = banister.offline.evaluate(make(data), result.policy)
     assert result.costs["spend"].lower <= safe.costs["spend"].upper
     assert result.costs["spend"].upper >= safe.costs["spend"].lower
 
@@ -69,19 +69,19 @@ def test_names_not_numbers_join_a_log_and_an_agent(data: dict[str, Any]) -> None
     pulls = dict(zip(table["arm"], table["pulls"].tolist(), strict=True))
     counts = np.bincount(data["action"]).tolist()
     assert pulls == {**dict(zip(ARMS, counts, strict=True)), "new": 0}
-    result = banister.replay(named, agent, progress=False)
+    result = banister.offline.replay(named, agent, progress=False)
     assert set(result.policy) <= {*ARMS, "new"}
 
 
 def test_replay_of_a_linear_agent() -> None:
     log, _ = linear()
     agent = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1)
-    result = banister.replay(log, agent, progress=False)
+    result = banister.offline.replay(log, agent, progress=False)
     assert agent.outcomes == result.accepted > 20
     assert result.outside == 0.0
     # The actions of the last round are on offer.
     assert len(agent.decide().probabilities) == 3
-    context = banister.Log.from_frame(
+    context = banister.offline.Log.from_frame(
         {
             "action": [0, 1] * 50,
             "reward": [0.0, 1.0] * 50,
@@ -91,7 +91,7 @@ def test_replay_of_a_linear_agent() -> None:
         features=["one"],
     )
     by_context = banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0])
-    result = banister.replay(context, by_context, progress=False)
+    result = banister.offline.replay(context, by_context, progress=False)
     assert result.accepted == by_context.outcomes > 20
 
 
@@ -102,13 +102,13 @@ def test_interruption_leaves_the_agent_as_it_was() -> None:
     data = {"action": rng.integers(k, size=rounds), "reward": rng.uniform(size=rounds)}
     data["pscore"] = np.full(rounds, 1 / k)
     data |= {f"x{i}": rng.uniform(size=rounds) for i in range(d)}
-    log = banister.Log.from_frame(data, features=[f"x{i}" for i in range(d)], arms=k)
+    log = banister.offline.Log.from_frame(data, features=[f"x{i}" for i in range(d)], arms=k)
     agent = banister.Oplb(parameter_norm=1, safe_action=np.eye(k * d)[0], seed=1)
     before = agent.to_json()
     pressed = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     pressed.start()
     with pytest.raises(KeyboardInterrupt):
-        banister.replay(log, agent, progress=False)
+        banister.offline.replay(log, agent, progress=False)
     pressed.join()
     assert agent.outcomes == 0
     assert agent.to_json() == before
@@ -138,7 +138,7 @@ BAD_REPLAYS: list[tuple[Any, dict[str, Any], Any, str]] = [
 @pytest.mark.parametrize(("agent", "options", "error", "message"), BAD_REPLAYS)
 def test_bad_replays(agent: Any, options: dict[str, Any], error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
-        banister.replay(make(columns(100)), agent(), progress=False, **options)
+        banister.offline.replay(make(columns(100)), agent(), progress=False, **options)
     assert message in str(caught.value)
 
 
@@ -148,7 +148,7 @@ def test_an_agent_without_arms_needs_features(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="`log` has no features"):
         agent.warm_start(log)
     with pytest.raises(ValueError, match="`log` has no features"):
-        banister.evaluate(log, agent)
+        banister.offline.evaluate(log, agent)
     # Arms that stay the same need none.
     assert banister.Oplb(3).warm_start(log) == len(log)
 
@@ -161,14 +161,14 @@ def test_a_safe_action_that_was_not_offered(data: dict[str, Any]) -> None:
         guardrails=[{"name": "spend", "at_most": 0.4, "safe_cost": 0.1}],
     )
     with pytest.raises(ValueError, match="`policy` plays its safe action with probability"):
-        banister.evaluate(log, agent)
-    assert banister.replay(log, agent, progress=False).outside > 0
+        banister.offline.evaluate(log, agent)
+    assert banister.offline.replay(log, agent, progress=False).outside > 0
 
 
 def test_names_and_numbers_do_not_mix(data: dict[str, Any]) -> None:
     named = make({**data, "action": np.array(ARMS)[data["action"]]}, arms=ARMS)
     with pytest.raises(ValueError, match=r"`log` has arms with names .* `arms=list\(log.arms\)`"):
-        banister.replay(named, banister.Opb(3), progress=False)
+        banister.offline.replay(named, banister.Opb(3), progress=False)
     with pytest.raises(ValueError, match="`log` has the arm 'wild': the arms of `agent` are"):
         banister.Opb(["control", "bold"]).warm_start(named)
 
@@ -176,9 +176,9 @@ def test_names_and_numbers_do_not_mix(data: dict[str, Any]) -> None:
 # Warm start
 
 
-def test_warm_start_is_observe_batch(log: banister.Log, data: dict[str, Any]) -> None:
+def test_warm_start_is_observe_batch(log: banister.offline.Log, data: dict[str, Any]) -> None:
     warm, fed = guarded(), guarded()
-    assert banister.warm_start(warm, log) == len(log) == warm.outcomes
+    assert banister.offline.warm_start(warm, log) == len(log) == warm.outcomes
     fed.observe_batch(data["action"], data["reward"], data["spend"])
     assert warm.estimates()["spend_upper"].tolist() == fed.estimates()["spend_upper"].tolist()
     assert warm.decide().policy == fed.decide().policy

@@ -78,7 +78,7 @@ def test_a_declaration_is_checked_made_and_found(live: Any) -> None:
         "description": "a test",
     }
     assert live.check(name, **declared).name == name
-    with pytest.raises(banister.ServiceNotFoundError, match=name):
+    with pytest.raises(banister.client.NotFoundError, match=name):
         live.experiment(name)
     made = live.create(name, **declared)
     assert (made.status, made.safe, made.confidence, made.description) == ("running", "control", 0.95, "a test")
@@ -87,25 +87,25 @@ def test_a_declaration_is_checked_made_and_found(live: Any) -> None:
     assert made.agent["kind"] == "opb"
     assert live.experiment(name).created == made.created
     assert name in [one.name for one in live.experiments()]
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         live.create(name, **declared)
 
 
 def test_refusals_name_the_field(live: Any) -> None:
     with pytest.raises(ValueError) as caught:
         live.create(next(NAMES), arms=["a", "b"], guardrails=[{"name": "c", "at_most": 0.5, "safe_cost": 0.7}])
-    assert isinstance(caught.value, banister.ServiceRefusedError)
+    assert isinstance(caught.value, banister.client.RefusedError)
     assert caught.value.field == "guardrails[0].safe_cost"
     assert caught.value.request_id
-    with pytest.raises(banister.ServiceRefusedError, match="safe"):
+    with pytest.raises(banister.client.RefusedError, match="safe"):
         live.create(next(NAMES), arms=["a", "b"], safe="c", guardrails=[GUARDRAIL])
     name = create(live)
-    with pytest.raises(banister.ServiceRefusedError) as refused:
+    with pytest.raises(banister.client.RefusedError) as refused:
         live.report(live.decide(name), reward=1e200)
     assert refused.value.field == "reward"
     (alarm,) = live.report(live.decide(name), reward=3.0).alarms
     assert alarm.kind == "reward_range" and not alarm.forces_safe
-    with pytest.raises(banister.ServiceNotFoundError):
+    with pytest.raises(banister.client.NotFoundError):
         live.report(name, "nobody", reward=1.0)
 
 
@@ -121,7 +121,7 @@ def test_a_decision_is_made_once_and_learned_from_once(live: Any) -> None:
     first = live.report(decision, reward=1.0, costs={"complaints": 0.0})
     assert first.status == "complete"
     assert live.report(decision, reward=1.0, costs=0.0) == first
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         live.report(decision, reward=0.0)
     counts = live.experiment(name).counts
     assert (counts.decisions, counts.outcomes) == (4, 4)
@@ -130,7 +130,7 @@ def test_a_decision_is_made_once_and_learned_from_once(live: Any) -> None:
 def test_an_id_stands_for_one_request(live: Any) -> None:
     name = create(live, context=2)
     live.decide(name, id="a", context=[0.1, 0.2])
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         live.decide(name, id="a", context=[0.2, 0.1])
 
 
@@ -156,7 +156,7 @@ def test_batches_keep_going_past_a_refusal(live: Any) -> None:
     reports = [{"decision": id, "reward": 1.0, "costs": {"complaints": 0.0}} for id in ("a", "who", "b")]
     done = live.report_batch(name, reports)
     assert list(done.errors) == [1]
-    with pytest.raises(banister.ServiceNotFoundError):
+    with pytest.raises(banister.client.NotFoundError):
         done[1]
     assert live.experiment(name).counts.outcomes == 2
 
@@ -199,7 +199,7 @@ def test_agents_as_the_package_has_them(live: Any) -> None:
     name = create(live, agent=banister.Opb(2, intervals="kl"), confidence=0.95)
     made = live.experiment(name)
     assert (made.agent["intervals"], made.confidence) == ("kl", 0.95)
-    with pytest.raises(banister.ServiceRefusedError) as refused:
+    with pytest.raises(banister.client.RefusedError) as refused:
         create(live, agent=banister.Opb(2, log_term=0.1))
     assert refused.value.field == "agent.log_term"
 
@@ -237,14 +237,14 @@ def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:
     assert (resumed.status, resumed.alarm) == ("running", None)
     assert live.decide(name).certificate.fallback is None
     assert live.archive(name).status == "archived"
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         live.decide(name)
 
 
 def test_arms_come_and_go(live: Any) -> None:
     name = create(live)
     assert [arm.name for arm in live.add_arm(name, "wild").arms] == ["control", "bold", "wild"]
-    with pytest.raises(banister.ServiceConflictError):
+    with pytest.raises(banister.client.ConflictError):
         live.add_arm(name, "wild")
     retired = live.retire_arm(name, "bold")
     assert [arm.offered for arm in retired.arms] == [True, False, True]
@@ -291,7 +291,7 @@ def test_a_log_comes_out_and_goes_in(live: Any) -> None:
     assert log.pscores is not None
     np.testing.assert_allclose(log.pscores, [decision.probability for decision in decisions])
     # The service draws from the machine's randomness: at 95% one test in twenty would fail.
-    evaluation = banister.evaluate(log, "bold", guardrails=GUARDRAIL, confidence=0.999999)
+    evaluation = banister.offline.evaluate(log, "bold", guardrails=GUARDRAIL, confidence=0.999999)
     assert evaluation.reward.lower < 0.8 < evaluation.reward.upper
     table = pd.read_parquet(io.BytesIO(live.export(name)))
     assert {"action", "reward", "pscore", "complaints"} <= set(table.columns)
@@ -306,7 +306,7 @@ def test_a_log_comes_out_and_goes_in(live: Any) -> None:
     assert live.decide(warm).policy["bold"] > 0.5
     frame = pd.DataFrame({"action": ["bold"], "reward": [1.0], "pscore": [0.5], "complaints": [0.0]})
     assert live.import_log(warm, frame) == 1
-    with pytest.raises(banister.ServiceRefusedError):
+    with pytest.raises(banister.client.RefusedError):
         live.import_log(warm, frame.assign(action="nobody"))
 
 
@@ -357,7 +357,7 @@ def test_contexts_and_candidates(live: Any) -> None:
         assert decision.action in {"control", "bold"}
         live.report(decision, reward=0.5, costs=0.0)
     assert live.state(name).outcomes == 20
-    with pytest.raises(banister.ServiceRefusedError):
+    with pytest.raises(banister.client.RefusedError):
         live.decide(name, context=[0.1])
 
     free = next(NAMES)
@@ -383,13 +383,13 @@ def test_segments(live: Any) -> None:
         live.report(one, reward=1.0, costs=0.0)
     (*_, pool) = live.segments(name)
     assert pool.name is None and sum(arm.probability for arm in pool.arms) == pytest.approx(1.0)
-    with pytest.raises(banister.ServiceRefusedError, match="segment"):
+    with pytest.raises(banister.client.RefusedError, match="segment"):
         live.decide(name)
     with pytest.raises(TypeError, match="segment"):
         live.decide(name, segment=5)
     log = live.export_log(name)
     assert log.segments == ("de", "fr", "de", "fr")
-    found = banister.evaluate(log, "control")
+    found = banister.offline.evaluate(log, "control")
     assert {s: one.reward.n for s, one in found.segments.items()} == {"de": 2, "fr": 2}
     assert live.import_log(create(live, segments=[]), log) == 4
 
@@ -417,7 +417,7 @@ def test_a_budget_over_time(live: Any) -> None:
     assert known.period_start < first.time < known.period_end
     live.decide(name)
     # Until the next month there is nothing to wait for: no attempt is repeated.
-    with pytest.raises(banister.ServiceBudgetError, match="budget of `complaints` is exhausted"):
+    with pytest.raises(banister.client.BudgetError, match="budget of `complaints` is exhausted"):
         live.decide(name)
     live.report(first, reward=1, costs=0.25)
     assert live.experiment(name).budgets["complaints"].spent == 0.25
@@ -447,19 +447,19 @@ def test_tokens_open_what_their_role_may(make: Make, tmp_path: Path) -> None:
     with running(tmp_path) as url:
         nobody = make(url)
         assert nobody.health()
-        with pytest.raises(banister.ServiceAuthError) as caught:
+        with pytest.raises(banister.client.AuthError) as caught:
             nobody.experiments()
         assert caught.value.status == 401
-        with pytest.raises(banister.ServiceAuthError):
+        with pytest.raises(banister.client.AuthError):
             make(url, token="unknown").experiments()
         reader = make(url, token=read)
         assert [one.name for one in reader.experiments()] == [name]
-        with pytest.raises(banister.ServiceAuthError) as caught:
+        with pytest.raises(banister.client.AuthError) as caught:
             reader.decide(name)
         assert caught.value.status == 403
         decider = make(url, token=decide)
         decider.report(decider.decide(name), reward=1.0, costs=0.0)
-        with pytest.raises(banister.ServiceAuthError):
+        with pytest.raises(banister.client.AuthError):
             decider.pause(name)
         assert make(url, token=admin).pause(name).status == "paused"
 
@@ -468,7 +468,7 @@ def test_a_restart_is_not_noticed(tmp_path: Path) -> None:
     done: queue.Queue[str] = queue.Queue()
     stop = threading.Event()
 
-    def work(client: banister.Client, name: str) -> None:
+    def work(client: banister.client.Client, name: str) -> None:
         while not stop.is_set():
             decision = client.decide(name)
             client.report(decision, reward=1.0, costs=0.0)
@@ -477,7 +477,7 @@ def test_a_restart_is_not_noticed(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         try:
             with running(tmp_path) as url:
-                client = banister.Client(url, retries=100, deadline=PATIENCE)
+                client = banister.client.Client(url, retries=100, deadline=PATIENCE)
                 name = create(client)
                 workers = [pool.submit(work, client, name) for _ in range(4)]
                 ids = [done.get(timeout=PATIENCE) for _ in range(20)]
@@ -497,5 +497,5 @@ def test_a_restart_is_not_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["terminated", "ctrl-c"])
 def test_it_ends_when_it_is_told_to(stop: signal.Signals, tmp_path: Path) -> None:
-    with running(tmp_path, stop) as url, banister.Client(url) as client:
+    with running(tmp_path, stop) as url, banister.client.Client(url) as client:
         assert client.ready()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import make_token, plain, running
+from served import PROGRAM, make_token, plain, running
 
 import banister
 
@@ -38,7 +38,7 @@ def environment(**more: str) -> dict[str, str]:
     """The package that is tested is the one that the examples find."""
     packages = str(Path(banister.__file__).parents[1])
     path = os.pathsep.join([packages, os.environ.get("PYTHONPATH", "")])
-    return {**plain(), "PYTHONPATH": path, **more}
+    return {**plain(), "PYTHONPATH": path, "BANISTERD": PROGRAM, **more}
 
 
 def shop(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -59,12 +59,19 @@ def test_the_shop_runs_and_starts_a_service_itself(tmp_path: Path) -> None:
         assert word in done.stdout
 
 
+def test_the_shop_says_which_program_it_misses(tmp_path: Path) -> None:
+    done = shop(tmp_path, "--minutes", "0.05", BANISTERD=str(tmp_path / "banisterd"))
+    assert done.returncode == 1
+    assert "cargo build --release -p banisterd" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_shop_uses_a_service_with_tokens(tmp_path: Path) -> None:
     data, cwd = tmp_path / "data", tmp_path / "cwd"
     data.mkdir()
     cwd.mkdir()
     token = make_token(data, "admin", "shop")
-    with running(data) as url, banister.Client(url, token=token) as client:
+    with running(data) as url, banister.client.Client(url, token=token) as client:
         done = shop(cwd, "--url", url, "--minutes", "0.02", BANISTER_TOKEN=token)
         assert done.returncode == 0, done.stderr
         names = [experiment.name for experiment in client.experiments()]
@@ -81,7 +88,7 @@ def test_the_gateway_runs(url: str) -> None:
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("100 calls for $")
-    with banister.Client(url) as client:
+    with banister.client.Client(url) as client:
         assert client.experiment("gateway").counts.outcomes == 100
 
 

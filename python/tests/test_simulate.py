@@ -233,7 +233,7 @@ def test_gymnasium_environments() -> None:
             reward = float(self.np_random.random() < mean)
             return self._observe(), reward, False, False, {"costs": [0.1]}
 
-    contextual = banister.GymEnvironment(Real(), features=lambda x: x, safe_action=[0.2, 0.0, 0.0])
+    contextual = banister.simulation.GymEnvironment(Real(), features=lambda x: x, safe_action=[0.2, 0.0, 0.0])
     result = banister.simulate(contextual, [OPLB], 300, 2, guardrails=[SPEND], progress=False)
     assert len(result.runs["run"]) == 2
     plain = banister.simulate(Real(), ["opb"], 300, 1, guardrails=[SPEND], progress=False)
@@ -248,7 +248,7 @@ class NoCost(Gym):
 
 
 class AlwaysSafe:
-    def __init__(self, problem: banister.Problem) -> None:
+    def __init__(self, problem: banister.simulation.Problem) -> None:
         self.problem = problem
         self.seen = 0
 
@@ -294,7 +294,7 @@ def test_agents_of_your_own_are_judged_like_ours() -> None:
 class Wrapped:
     """An agent that asks one of ours."""
 
-    def __init__(self, problem: banister.Problem) -> None:
+    def __init__(self, problem: banister.simulation.Problem) -> None:
         self.agent = banister.Opb(problem.n_arms, guardrails=problem.guardrails, seed=1)
 
     def decide(self, actions: Any, rng: np.random.Generator) -> banister.Decision:
@@ -316,7 +316,7 @@ def test_agents_of_your_own_meet_contexts_as_features() -> None:
     told: list[Any] = []
 
     class Own:
-        def __init__(self, problem: banister.Problem) -> None:
+        def __init__(self, problem: banister.simulation.Problem) -> None:
             assert (problem.n_arms, problem.context) == (3, 3)
 
         def decide(self, actions: Any, rng: np.random.Generator) -> int:

@@ -16,7 +16,7 @@ SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.1)
 DECLARED = {"kind": "bernoulli", "rewards": [0.2, 0.5, 0.9], "costs": [[0.1, 0.3, 0.9]]}
 
 
-def sweep(**more: Any) -> banister.SweepResult:
+def sweep(**more: Any) -> banister.simulation.SweepResult:
     settings: dict[str, Any] = {
         "environment": DECLARED,
         "agents": {"ours": "opb", "kl": {"kind": "opb", "intervals": "kl"}},
@@ -29,7 +29,7 @@ def sweep(**more: Any) -> banister.SweepResult:
     return banister.sweep(**{**settings, **more})
 
 
-def tables(result: banister.SweepResult) -> tuple[bytes, bytes]:
+def tables(result: banister.simulation.SweepResult) -> tuple[bytes, bytes]:
     return result.table("curves").to_csv(), result.table("runs").to_csv()
 
 
@@ -92,7 +92,7 @@ def test_points_that_look_the_same_in_short_stay_apart() -> None:
 class Dying:
     """An agent whose process dies the first time that it decides."""
 
-    def __init__(self, problem: banister.Problem, mark: Path) -> None:
+    def __init__(self, problem: banister.simulation.Problem, mark: Path) -> None:
         self.mark = mark
 
     def decide(self, actions: Any, rng: np.random.Generator) -> int:
@@ -106,7 +106,7 @@ class Dying:
 
 
 def dying(mark: Path) -> Any:
-    def make(problem: banister.Problem) -> Dying:
+    def make(problem: banister.simulation.Problem) -> Dying:
         return Dying(problem, mark)
 
     return make
@@ -130,7 +130,7 @@ def test_tasks_of_workers_that_die_are_tried_again(executor: Any, tmp_path: Path
 
 
 class Flaky:
-    def __init__(self, problem: banister.Problem, mark: Path) -> None:
+    def __init__(self, problem: banister.simulation.Problem, mark: Path) -> None:
         if not mark.exists():
             mark.touch()
             raise OSError("the disk was busy")
@@ -148,7 +148,7 @@ def test_failures_that_may_pass_are_tried_again_and_others_not(executor: Any, tm
     mark = tmp_path / "failed"
     main = os.getpid()
 
-    def flaky(problem: banister.Problem) -> Any:
+    def flaky(problem: banister.simulation.Problem) -> Any:
         # The check in this process is no task.
         return Dying(problem, mark) if os.getpid() == main else Flaky(problem, mark)
 

@@ -22,8 +22,8 @@ COLUMNS = {
 SPEND = banister.Guardrail("spend", at_most=0.3, safe_cost=0.1)
 
 
-def table(frame: Any, **rest: Any) -> banister.TableEnvironment:
-    return banister.TableEnvironment(
+def table(frame: Any, **rest: Any) -> banister.simulation.TableEnvironment:
+    return banister.simulation.TableEnvironment(
         frame, rewards={"a": "good_a", "b": "good_b"}, costs={"spend": {"a": "cost_a", "b": "cost_b"}}, **rest
     )
 
@@ -47,7 +47,7 @@ def test_means_and_rows() -> None:
     assert sorted([*logged, *played]) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="run.horizon.*3.*at most 2"):
         own.order(3, horizon=3)
-    minus = banister.TableEnvironment(COLUMNS, rewards=["-cost_a", "-cost_b"], costs=["good_a", "good_b"])
+    minus = banister.simulation.TableEnvironment(COLUMNS, rewards=["-cost_a", "-cost_b"], costs=["good_a", "good_b"])
     assert minus.means()["reward"] == pytest.approx([-0.1, -0.35])
 
 
@@ -79,16 +79,16 @@ def test_bad_columns_are_named() -> None:
     with pytest.raises(ValueError, match="no column 'cost_b'"):
         table({name: column for name, column in COLUMNS.items() if name != "cost_b"})
     with pytest.raises(ValueError, match="`rewards` has 'a': expected 'a', 'b'"):
-        banister.TableEnvironment(COLUMNS, rewards={"a": "good_a"}, arms=["a", "b"])
+        banister.simulation.TableEnvironment(COLUMNS, rewards={"a": "good_a"}, arms=["a", "b"])
     with pytest.raises(ValueError, match="1 columns, expected 2"):
-        banister.TableEnvironment(COLUMNS, rewards=["good_a", "good_b"], costs={"spend": ["cost_a"]})
+        banister.simulation.TableEnvironment(COLUMNS, rewards=["good_a", "good_b"], costs={"spend": ["cost_a"]})
     with pytest.raises(ValueError, match="columns for 'spend': the guardrails are 'other'"):
         rail = banister.Guardrail("other", at_most=0.3)
         banister.simulate(table(COLUMNS), ["opb"], 10, 1, guardrails=[rail], progress=False)
     with pytest.raises(ValueError, match="columns for 'spend': there are no guardrails"):
         banister.simulate(table(COLUMNS), ["opb"], 10, 1, progress=False)
     with pytest.raises(TypeError, match="a list of columns, one per arm"):
-        banister.TableEnvironment(COLUMNS, rewards=["good_a", "good_b"], costs={"spend": "cost_a"})
+        banister.simulation.TableEnvironment(COLUMNS, rewards=["good_a", "good_b"], costs={"spend": "cost_a"})
     for frame in (None, [COLUMNS], np.zeros((2, 2)), polars.DataFrame(COLUMNS).lazy()):
         with pytest.raises(TypeError, match="must be a pandas or polars frame"):
             table(frame)

@@ -1,6 +1,7 @@
 //! The tests: what `cargo xtask test` and `cargo xtask check` run.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::setup::{Environment, Need, TESTS, pip};
@@ -97,13 +98,17 @@ fn fast_tests() -> Outcome {
 
 /// HiGHS as an oracle; the report and the service's page in a real browser; the service under faults.
 fn python() -> Outcome {
-    // What the Rust tests built, rather than the same with other features once more.
-    cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
-    let binary = target().join("debug").join("banisterd");
+    let binary = banisterd()?;
     run(Command::new(TESTS.python())
         .args(["-m", "pytest", "-q", "--durations=25", "tests"])
         .env("BANISTERD", binary)
         .current_dir(root()))
+}
+
+/// The service's program: what the Rust tests built, rather than the same with other features once more.
+fn banisterd() -> Outcome<PathBuf> {
+    cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
+    Ok(target().join("debug").join("banisterd"))
 }
 
 /// The Python package as people install it: a wheel of this checkout, outside the checkout's folder.
@@ -111,6 +116,7 @@ fn python() -> Outcome {
 /// The wheel is built with the development profile, from what the Rust tests have compiled;
 /// `cargo xtask dist wheel` builds and tries the optimised one.
 fn package() -> Outcome {
+    let binary = banisterd()?;
     let wheels = target().join("wheels");
     if wheels.exists() {
         fs::remove_dir_all(&wheels).map_err(at(&wheels))?;
@@ -140,5 +146,6 @@ fn package() -> Outcome {
     // tested, and a test says so.
     run(Command::new(PACKAGE.python())
         .args(["-m", "pytest", "-q", "--durations=25", "python/tests"])
+        .env("BANISTERD", binary)
         .current_dir(root()))
 }

@@ -8,30 +8,30 @@ service's OpenAPI document) and `answers` (their methods), `codec` (JSON to and 
 
 from __future__ import annotations
 
-from .answers import ServiceBatch
+from .answers import Batch
 from .api import Api
 from .errors import (
-    ServiceAuthError,
-    ServiceBudgetError,
-    ServiceConflictError,
+    AuthError,
+    BudgetError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
     ServiceError,
-    ServiceNotFoundError,
-    ServiceRefusedError,
-    ServiceUnavailableError,
+    UnavailableError,
 )
 from .transport import AsyncTransport, BlockingTransport
 
 __all__ = [
     "AsyncClient",
+    "AuthError",
+    "Batch",
+    "BudgetError",
     "Client",
-    "ServiceAuthError",
-    "ServiceBatch",
-    "ServiceBudgetError",
-    "ServiceConflictError",
+    "ConflictError",
+    "NotFoundError",
+    "RefusedError",
     "ServiceError",
-    "ServiceNotFoundError",
-    "ServiceRefusedError",
-    "ServiceUnavailableError",
+    "UnavailableError",
 ]
 
 
@@ -51,7 +51,7 @@ class Client(Api, BlockingTransport):
         transport: httpx's, in place of its own.
 
     >>> import banister
-    >>> banister.Client("http://127.0.0.1:8787", token="secret")
+    >>> banister.client.Client("http://127.0.0.1:8787", token="secret")
     Client('http://127.0.0.1:8787')
     """
 
@@ -62,6 +62,6 @@ class AsyncClient(Api, AsyncTransport):
     It has the arguments and the methods of `Client`, to be awaited.
 
     >>> import banister
-    >>> banister.AsyncClient("http://127.0.0.1:8787")
+    >>> banister.client.AsyncClient("http://127.0.0.1:8787")
     AsyncClient('http://127.0.0.1:8787')
     """

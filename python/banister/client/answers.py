@@ -132,20 +132,20 @@ class ExperimentMethods(Answer):
         )
 
 
-class ServiceBatch(Sequence[T], Generic[T]):
+class Batch(Sequence[T], Generic[T]):
     """The results of a batch, one per entry: the entry's result, or the error that it raises.
 
     >>> import banister
-    >>> error = banister.ServiceError.from_problem({"status": 409, "detail": "another outcome"})
-    >>> batch = banister.ServiceBatch(["fine", error])
+    >>> error = banister.client.ServiceError.from_problem({"status": 409, "detail": "another outcome"})
+    >>> batch = banister.client.Batch(["fine", error])
     >>> batch
-    ServiceBatch(2 results, 1 error)
+    Batch(2 results, 1 error)
     >>> batch[0], list(batch.errors)
     ('fine', [1])
     >>> batch[1]
     Traceback (most recent call last):
         ...
-    banister.client.errors.ServiceConflictError: another outcome (409)
+    banister.client.errors.ConflictError: another outcome (409)
     """
 
     def __init__(self, results: Sequence[T | ServiceError]) -> None:
@@ -157,10 +157,10 @@ class ServiceBatch(Sequence[T], Generic[T]):
     @overload
     def __getitem__(self, key: int) -> T: ...
     @overload
-    def __getitem__(self, key: slice) -> ServiceBatch[T]: ...
-    def __getitem__(self, key: int | slice) -> T | ServiceBatch[T]:
+    def __getitem__(self, key: slice) -> Batch[T]: ...
+    def __getitem__(self, key: int | slice) -> T | Batch[T]:
         if isinstance(key, slice):
-            return ServiceBatch(self._results[key])
+            return Batch(self._results[key])
         result = self._results[key]
         if isinstance(result, ServiceError):
             raise result
@@ -177,4 +177,4 @@ class ServiceBatch(Sequence[T], Generic[T]):
 
     def __repr__(self) -> str:
         count = len(self.errors)
-        return f"ServiceBatch({len(self)} results, {count} error{'s' * (count != 1)})"
+        return f"Batch({len(self)} results, {count} error{'s' * (count != 1)})"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .._features import Features
 from ..offline.log import Log, LogLike
 from . import bodies
-from .answers import ServiceBatch
+from .answers import Batch
 from .bodies import UNCHANGED, BudgetLike, CostsLike, Declaration, SegmentLike, segment
 from .calls import ROOT, Calls, has_arm, listed, make_call, path
 from .codec import decode, numbers
@@ -191,7 +191,7 @@ class Api(Calls):
         return decode(Decision, known)
 
     @request
-    def decide_batch(self, name: str, requests: int | Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[Decision]]:
+    def decide_batch(self, name: str, requests: int | Iterable[Mapping[str, Any]]) -> Steps[Batch[Decision]]:
         """Returns many decisions: a number of them, or a dictionary of `decide`'s arguments for each.
 
         A request that is refused does not hold up the others; its place in the batch raises its error.
@@ -238,7 +238,7 @@ class Api(Calls):
         yield from self._json("POST", f"{path(name)}/decisions/{segment(which, 'id')}/cancel")
 
     @request
-    def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[ServiceBatch[OutcomeAnswer]]:
+    def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[Batch[OutcomeAnswer]]:
         """Reports many outcomes: dictionaries with `decision`, `reward`, `costs`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
@@ -288,7 +288,7 @@ class Api(Calls):
 
     @request
     def export_log(self, name: str, *, features: Sequence[str] | Features | None = None) -> Steps[Log]:
-        """Returns the complete outcomes as a log, for `banister.evaluate`, `replay` and `warm_start`.
+        """Returns the complete outcomes as a log, for `banister.offline.evaluate`, `replay` and `warm_start`.
 
         `features`: columns of the exported file that were known before the decision, such as
         `context_0`; or the `Features` of its contexts. Without all propensities, as in shadow mode, the log has none.

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import bodies
-from .answers import ServiceBatch
+from .answers import Batch
 from .codec import agrees, decode
-from .errors import ServiceConflictError, ServiceError, ServiceNotFoundError
+from .errors import ConflictError, NotFoundError, ServiceError
 from .retry import Answer, Attempts, Call, Lost, LostAnswer, Pace, Send, Steps
 from .types import Experiment
 
@@ -44,7 +44,7 @@ class Calls:
             except LostAnswer as error:
                 is_doubtful = True
                 lost = error
-            except ServiceConflictError:
+            except ConflictError:
                 # It may be our own earlier attempt that is in the way.
                 if not is_doubtful:
                     raise
@@ -56,7 +56,7 @@ class Calls:
                 known = _parsed((yield from attempts.send(look)))
                 if is_done(wanted, known):
                     return decode(Experiment, known)
-            except ServiceNotFoundError:
+            except NotFoundError:
                 pass
             yield from attempts.pause(Lost(lost.detail, sent=True), lost, lost.__cause__)
 
@@ -66,14 +66,14 @@ class Calls:
         call = make_call("PATCH", path(name), body, repeatable=again)
         return (yield from self._change(name, call, body))
 
-    def _batch(self, path: str, key: str, entries: list[dict[str, Any]], kind: type[T]) -> Steps[ServiceBatch[T]]:
+    def _batch(self, path: str, key: str, entries: list[dict[str, Any]], kind: type[T]) -> Steps[Batch[T]]:
         """Sends all entries, in as many requests as it takes."""
         results: list[T | ServiceError] = []
         for piece in bodies.pieces(entries):
             content = b'{"%ss":[%s]}' % (key.encode(), b",".join(piece))
             known = yield from self._json("POST", path, content=content)
             results += _results(known, key, kind, len(piece))
-        return ServiceBatch(results)
+        return Batch(results)
 
     def _export(self, name: str, format: str) -> Steps[bytes]:
         if format not in ("csv", "parquet"):

@@ -11,11 +11,11 @@ class ServiceError(Exception):
     """The decision service refused a request, failed at it, or could not be reached.
 
     >>> import banister
-    >>> error = banister.ServiceError.from_problem(
+    >>> error = banister.client.ServiceError.from_problem(
     ...     {"status": 404, "title": "Not Found", "detail": "there is no experiment `chekout`"}
     ... )
     >>> error
-    ServiceNotFoundError('there is no experiment `chekout` (404)')
+    NotFoundError('there is no experiment `chekout` (404)')
     >>> error.status
     404
     """
@@ -82,7 +82,7 @@ class ServiceError(Exception):
         detail = _text(problem.get("detail")) or ""
         kind = _CLASSES.get(code, ServiceError)
         if code == 429 and problem.get("type") == _EXHAUSTED:
-            kind = ServiceBudgetError
+            kind = BudgetError
         return kind(
             detail,
             status=code,
@@ -95,15 +95,15 @@ class ServiceError(Exception):
         )
 
 
-class ServiceAuthError(ServiceError):
+class AuthError(ServiceError):
     """The token is missing or unknown (401), or its role is too small for the request (403)."""
 
 
-class ServiceNotFoundError(ServiceError):
+class NotFoundError(ServiceError):
     """There is no such experiment, arm or decision (404)."""
 
 
-class ServiceConflictError(ServiceError):
+class ConflictError(ServiceError):
     """The request contradicts what the service knows already (409).
 
     Such as another request with the same decision id, an outcome that says otherwise than the one
@@ -111,15 +111,15 @@ class ServiceConflictError(ServiceError):
     """
 
 
-class ServiceRefusedError(ServiceError, ValueError):
+class RefusedError(ServiceError, ValueError):
     """Something in the request is not allowed (400, 422); `field`, `value` and `allowed` say what."""
 
 
-class ServiceUnavailableError(ServiceError):
+class UnavailableError(ServiceError):
     """The service could not be reached, or has no time (429, 502, 503, 504), also when asked again."""
 
 
-class ServiceBudgetError(ServiceUnavailableError):
+class BudgetError(UnavailableError):
     """A budget whose `when_exhausted` is `refuse` does not cover the safe action until its next period (429).
 
     Then not even the safe action may be played; `retry_after` is the number of seconds to the next period.
@@ -133,13 +133,13 @@ _EXHAUSTED = "urn:banister:budget-exhausted"
 LATER = frozenset({429, 502, 503, 504})
 
 _CLASSES: dict[int, type[ServiceError]] = {
-    400: ServiceRefusedError,
-    401: ServiceAuthError,
-    403: ServiceAuthError,
-    404: ServiceNotFoundError,
-    409: ServiceConflictError,
-    422: ServiceRefusedError,
-    **dict.fromkeys(LATER, ServiceUnavailableError),
+    400: RefusedError,
+    401: AuthError,
+    403: AuthError,
+    404: NotFoundError,
+    409: ConflictError,
+    422: RefusedError,
+    **dict.fromkeys(LATER, UnavailableError),
 }
 
 

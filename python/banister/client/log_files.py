@@ -1,4 +1,4 @@
-"""Logs from and to the decision service: CSV on the way, `banister.Log` in hand."""
+"""Logs from and to the decision service: CSV on the way, `banister.offline.Log` in hand."""
 
 from __future__ import annotations
 

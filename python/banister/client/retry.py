@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias, TypeVar
 
-from .errors import LATER, ServiceError, ServiceUnavailableError, error_of
+from .errors import LATER, ServiceError, UnavailableError, error_of
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ Result: TypeAlias = Answer | Lost | None
 Steps: TypeAlias = Generator[Send | Wait, Result, T]
 
 
-class LostAnswer(ServiceUnavailableError):
+class LostAnswer(UnavailableError):
     """The service may have done what it was asked to, or not: the answer was lost."""
 
 
@@ -171,5 +171,5 @@ def _unavailable(call: Call, result: Answer | Lost) -> tuple[ServiceError, Excep
             return error, None
         known = {key: value for key, value in vars(error).items() if key != "detail"}
         return LostAnswer(error.detail, **known), None
-    kind = LostAnswer if result.sent and not call.repeatable else ServiceUnavailableError
+    kind = LostAnswer if result.sent and not call.repeatable else UnavailableError
     return kind(result.reason), result.cause

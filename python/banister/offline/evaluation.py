@@ -218,7 +218,7 @@ def evaluate(
 
     Example:
         >>> import banister
-        >>> log = banister.Log.from_frame(
+        >>> log = banister.offline.Log.from_frame(
         ...     {
         ...         "action": ["control", "bold"] * 200,
         ...         "reward": [0.25, 0.75] * 200,
@@ -228,7 +228,7 @@ def evaluate(
         ...     costs=["spend"],
         ...     arms=["control", "bold"],
         ... )
-        >>> banister.evaluate(
+        >>> banister.offline.evaluate(
         ...     log,
         ...     {"control": 0.7, "bold": 0.3},
         ...     guardrails=banister.Guardrail("spend", at_most=0.3),

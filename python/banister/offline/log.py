@@ -25,7 +25,7 @@ class Log:
     not copied. Everything is checked here once: no NaN, no probability outside (0, 1].
 
     >>> import banister
-    >>> log = banister.Log.from_frame(
+    >>> log = banister.offline.Log.from_frame(
     ...     {
     ...         "action": ["control", "bold", "bold"],
     ...         "reward": [0.0, 1.0, 1.0],
@@ -154,7 +154,7 @@ class Log:
         ...     "action": np.array([0, 1]), "position": None, "reward": np.array([0, 1]),
         ...     "expected_reward": None, "pscore": np.array([0.5, 0.5]),
         ... }
-        >>> banister.Log.from_obp(feedback, costs={"spend": [0.1, 0.3]})
+        >>> banister.offline.Log.from_obp(feedback, costs={"spend": [0.1, 0.3]})
         Log(2 rounds, arms=[0, 1], costs=[spend], context of 1)
         """
         obtain = getattr(bandit_feedback, "obtain_batch_bandit_feedback", None)
@@ -215,7 +215,7 @@ class Log:
 
         >>> import banister
         >>> frame = {"action": ["a", "b"], "reward": [0, 1]}
-        >>> banister.Log.from_frame(frame, pscore=None).number("b")
+        >>> banister.offline.Log.from_frame(frame, pscore=None).number("b")
         1
         """
         if isinstance(arm, np.generic):

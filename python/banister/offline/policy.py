@@ -30,7 +30,7 @@ def disjoint_features(context: ArrayLike, arms: int) -> NDArray[np.float64]:
     row per round (n, d); the result has shape (arms, arms·d), or (n, arms, arms·d).
 
     >>> import banister
-    >>> banister.disjoint_features([3.0, 4.0], arms=2)
+    >>> banister.offline.disjoint_features([3.0, 4.0], arms=2)
     array([[3., 4., 0., 0.],
            [0., 0., 3., 4.]])
     """

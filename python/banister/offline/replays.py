@@ -116,11 +116,11 @@ def replay(
 
     Example:
         >>> import banister
-        >>> log = banister.Log.from_frame(
+        >>> log = banister.offline.Log.from_frame(
         ...     {"action": [0, 1] * 500, "reward": [0.2, 0.8] * 500, "pscore": [0.5] * 1000}
         ... )
         >>> agent = banister.Opb(2)
-        >>> result = banister.replay(log, agent, progress=False)
+        >>> result = banister.offline.replay(log, agent, progress=False)
         >>> result.rows, result.accepted == agent.outcomes
         (1000, True)
     """
@@ -158,9 +158,9 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
     row is refused, nothing is learnt.
 
     >>> import banister
-    >>> log = banister.Log.from_frame({"action": ["a", "b"], "reward": [0.0, 1.0]}, pscore=None)
+    >>> log = banister.offline.Log.from_frame({"action": ["a", "b"], "reward": [0.0, 1.0]}, pscore=None)
     >>> agent = banister.Opb(["a", "b"])
-    >>> banister.warm_start(agent, log)
+    >>> banister.offline.warm_start(agent, log)
     2
     """
     return _native.warm_start_agent(agent, aligned(log, agent))

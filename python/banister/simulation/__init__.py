@@ -7,6 +7,7 @@ experiment), `comparison` (suites), `grid` and `sweeps` (many experiments, over 
 
 from __future__ import annotations
 
+from .._figure import Figure
 from .comparison import ComparisonResult, compare, suites
 from .environment import Environment, GymEnvironment, Problem
 from .run import SimulationResult, simulate
@@ -16,6 +17,7 @@ from .table import TableEnvironment
 __all__ = [
     "ComparisonResult",
     "Environment",
+    "Figure",
     "GymEnvironment",
     "Problem",
     "SimulationResult",

@@ -23,7 +23,7 @@ def suites() -> dict[str, str]:
     """Returns the suites of instances there are, each with what it is for.
 
     >>> import banister
-    >>> banister.suites()["hard"]
+    >>> banister.simulation.suites()["hard"]
     'instances made to be hard: the pair of the lower bound, L1 and L2'
     """
     return dict(_native.suites())

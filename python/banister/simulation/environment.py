@@ -91,7 +91,7 @@ class Problem:
     """The problem that an agent of your own is made with: `MyAgent(problem)`.
 
     >>> import banister
-    >>> problem = banister.Problem(arms=["control", "bold"], safe=0)
+    >>> problem = banister.simulation.Problem(arms=["control", "bold"], safe=0)
     >>> problem.n_arms
     2
     """

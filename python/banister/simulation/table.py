@@ -45,7 +45,7 @@ class TableEnvironment:
         ...     "good_a": [0.2, 0.4, 0.3], "good_b": [0.9, 0.6, 0.9],
         ...     "cents_a": [0.1, 0.1, 0.1], "cents_b": [0.4, 0.5, 0.3],
         ... }
-        >>> table = banister.TableEnvironment(
+        >>> table = banister.simulation.TableEnvironment(
         ...     requests, rewards={"a": "good_a", "b": "good_b"}, costs={"cents": ["cents_a", "cents_b"]}
         ... )
         >>> table.means()["cents"].round(2).tolist()

@@ -4,11 +4,11 @@ use banister::{Choice, Error, Origin, Outcome};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use pyo3::types::{PyIterator, PyList, PyString};
 
 use super::Agent;
 use crate::build::named;
-use crate::decision::{Decision, Naming, pickled};
+use crate::decision::{Decision, Naming, from_pickle, shown, to_pickle};
 use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
@@ -37,7 +37,7 @@ pub(super) struct Played<'a, 'py> {
 const MOST: u64 = 10_000_000;
 
 /// Many decisions: arrays with one entry per decision.
-#[pyclass(frozen, module = "banister")]
+#[pyclass(frozen, module = "banister.decisions")]
 pub(crate) struct DecisionBatch {
     /// All decisions; those of one policy share it.
     decisions: Vec<Decision>,
@@ -47,21 +47,17 @@ pub(crate) struct DecisionBatch {
 impl DecisionBatch {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let decisions = pickled::decisions(pickle::restore(pickled)?)?;
+        let decisions = from_pickle(pickled)?;
         Ok(Self { decisions })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickled::values(slf.get().decisions.iter()))
+        pickle::reduce(slf, &to_pickle(&slf.get().decisions))
     }
 
     /// All decisions as dictionaries of plain values; see `Decision.to_dict`.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = self.decisions.iter().cloned();
-        let each = each.map(|one| Decision::to_dict(&Bound::new(py, one)?));
-        let dict = PyDict::new(py);
-        dict.set_item("decisions", each.collect::<PyResult<Vec<_>>>()?)?;
-        Ok(dict)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "banister._plain", "decision_batch")
     }
 
     fn __len__(&self) -> usize {
@@ -90,7 +86,7 @@ impl DecisionBatch {
     #[getter]
     fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let each = self.decisions.iter();
-        let labels = each.map(|one| one.set.labels.of(py, one.drawn));
+        let labels = each.map(|one| one.set.label(py, one.drawn));
         PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -131,7 +127,7 @@ impl DecisionBatch {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        crate::decision::html(slf, "decision_batch")
+        shown(slf, "banister._html", "decision_batch")
     }
 
     fn __repr__(&self) -> String {

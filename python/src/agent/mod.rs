@@ -62,7 +62,8 @@ impl Agent {
     fn from_state(state: State) -> Self {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
-        let segments = build::takes_segments(&state.config).then(|| state.segment_fields.clone());
+        let segments =
+            build::takes_segments(&state.config).then(|| state.interface.segment_fields.clone());
         let problem = &state.problem;
         let dimension = match (problem.context, problem.features.first()) {
             (Some(numbers), _) => {
@@ -75,14 +76,14 @@ impl Agent {
         Self {
             dimension,
             context: problem.context,
-            fields: state.fields.clone(),
+            fields: state.interface.fields.clone(),
             norm: match &state.config {
                 AgentConfig::Oplb(own) if own.long_features == LongFeatures::Error => {
                     own.norm.unwrap_or(f64::INFINITY)
                 }
                 _ => f64::INFINITY,
             },
-            naming: state.naming,
+            naming: state.interface.naming,
             is_slow: exact
                 || segments.is_some()
                 || problem.arms.len().saturating_mul(dimension.unwrap_or(1)) > LONG,
@@ -507,7 +508,7 @@ impl Agent {
     /// The identity of the agent, which its copies and snapshots keep: decisions have it too.
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, false, |state| hex(state.identity.id))
+        self.with(py, false, |state| hex(state.interface.identity.id))
     }
 
     /// Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
@@ -570,7 +571,7 @@ impl Agent {
         let segment = self.segment(segment)?;
         let (beliefs, set) = self.with(py, true, |state| {
             let round = Round {
-                choice: state.round.choice(),
+                choice: state.interface.round.choice(),
                 segment: segment.as_deref(),
                 ..Round::default()
             };
@@ -592,7 +593,7 @@ impl Agent {
             let policy = decision.map(|decision| decision.policy.clone());
             (policy, Arc::clone(&state.set))
         })?;
-        probabilities(py, &policy.map_err(raise)?, &set)
+        set.by_label(py, &policy.map_err(raise)?)
     }
 
     /// Names of many segments.
@@ -619,7 +620,7 @@ impl Agent {
     #[getter]
     fn arms<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let set = self.with(py, false, |state| Arc::clone(&state.set))?;
-        (0..set.actions).map(|a| set.labels.of(py, a)).collect()
+        (0..set.actions).map(|a| set.label(py, a)).collect()
     }
 
     /// Length of the context that a decision brings; None for agents without.
@@ -639,7 +640,7 @@ impl Agent {
     #[getter]
     fn safe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let set = self.with(py, false, |state| Arc::clone(&state.set))?;
-        set.labels.of(py, set.safe)
+        set.label(py, set.safe)
     }
 
     /// Names of the guardrails.
@@ -658,7 +659,10 @@ impl Agent {
     #[getter]
     fn problem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (problem, segment_fields) = self.with(py, false, |state| {
-            (state.problem.clone(), state.segment_fields.clone())
+            (
+                state.problem.clone(),
+                state.interface.segment_fields.clone(),
+            )
         })?;
         let problem = to_python(py, &problem)?;
         if let Some(fields) = self._fields(py)? {
@@ -693,7 +697,7 @@ impl Agent {
     /// Returns the kind of agent that a snapshot holds.
     #[staticmethod]
     fn _kind_of(py: Python<'_>, snapshot: &str) -> PyResult<String> {
-        Ok(build::restore(py, snapshot, None)?.kind)
+        Ok(build::restore(py, snapshot, None)?.config.kind().into())
     }
 }
 
@@ -706,23 +710,10 @@ fn view_of<'py>(
     let dict = to_python(py, view)?.cast_into::<PyDict>()?;
     dict.del_item("arms")?;
     dict.set_item("pooled", &view.pooled)?;
-    dict.set_item("policy", probabilities(py, &view.policy, set)?)?;
+    dict.set_item("policy", set.by_label(py, &view.policy)?)?;
     dict.set_item("costs", by_name(py, &set.guardrails, &view.costs)?)?;
     dict.set_item("prices", by_name(py, &set.guardrails, &view.prices)?)?;
     dict.set_item("estimates", columns(py, &view.arms, set)?)?;
-    Ok(dict)
-}
-
-/// A policy from arm to probability.
-fn probabilities<'py>(
-    py: Python<'py>,
-    policy: &[(usize, f64)],
-    set: &ActionSet,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for &(arm, p) in policy {
-        dict.set_item(set.labels.of(py, arm)?, p)?;
-    }
     Ok(dict)
 }
 
@@ -733,7 +724,7 @@ fn columns<'py>(
     set: &ActionSet,
 ) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
-    let labels = (0..beliefs.len()).map(|a| set.labels.of(py, a));
+    let labels = (0..beliefs.len()).map(|a| set.label(py, a));
     table.set_item("arm", labels.collect::<PyResult<Vec<_>>>()?)?;
     let offered: Vec<bool> = beliefs.iter().map(|b| b.offered).collect();
     table.set_item("offered", PyArray1::from_vec(py, offered))?;

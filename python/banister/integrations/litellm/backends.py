@@ -13,12 +13,12 @@ from ..._agent import Agent
 from ..._native import Decision
 from ..._types import SegmentLike
 from ...client import (
+    BudgetError,
     Client,
-    ServiceBudgetError,
-    ServiceConflictError,
+    ConflictError,
+    NotFoundError,
     ServiceError,
-    ServiceNotFoundError,
-    ServiceUnavailableError,
+    UnavailableError,
 )
 from ...client.types import Decision as ServiceDecision
 
@@ -39,7 +39,7 @@ class Backend(Protocol):
     def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
         """Returns a decision; None if there is nobody to ask: play the safe arm.
 
-        Raises `ServiceBudgetError` if not even that may be played.
+        Raises `BudgetError` if not even that may be played.
         """
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
@@ -120,7 +120,7 @@ class ServiceBackend:
         self.undelivered = 0
         try:
             self._ensure()
-        except ServiceUnavailableError as error:
+        except UnavailableError as error:
             self._back_off(error)
         threading.Thread(target=self._send, name="banister-outcomes", daemon=True).start()
 
@@ -132,7 +132,7 @@ class ServiceBackend:
                 decision = self._client.decide(self.name, id=id)
                 # In shadow mode the service only says what it would do.
                 return None if decision.shadow else decision
-            except ServiceBudgetError:
+            except BudgetError:
                 raise
             except (ServiceError, ValueError) as error:
                 self._back_off(error)
@@ -171,10 +171,10 @@ class ServiceBackend:
     def _ensure(self) -> None:
         try:
             known = self._client.experiment(self.name)
-        except ServiceNotFoundError:
+        except NotFoundError:
             try:
                 known = self._client.create(self.name, **self._declaration)
-            except ServiceConflictError:  # Another gateway was faster.
+            except ConflictError:  # Another gateway was faster.
                 known = self._client.experiment(self.name)
         wanted = self._declaration
         arms = {arm.name for arm in known.arms if arm.offered}

@@ -17,7 +17,7 @@ from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 from ..._agent import Agent
 from ..._agents import Opb
 from ..._types import SegmentLike
-from ...client import ServiceBudgetError
+from ...client import BudgetError
 from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend, check_same
 from .calls import NO_BUDGET, REPLACED, TOO_LONG, UNDECIDED
 from .declaration import check_arguments, declare
@@ -257,7 +257,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             return None
         try:
             decision = self._backend.decide(id, None if self._segment is None else self._segment(query))
-        except ServiceBudgetError as error:
+        except BudgetError as error:
             # Not even the safe arm is paid for. The Router takes this for a group that is down, and falls back.
             if self._calls.count(NO_BUDGET) == 1:
                 log.warning("calls are refused: %s", error)

@@ -1,7 +1,5 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
-pub(crate) mod pickled;
-
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,51 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use banister::Decision as Core;
 use banister::monitor::{Alarm, Assumption};
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 
 use crate::json::to_python;
 use crate::pickle::{self, Reduced};
-
-/// Names of the actions as the user gave them.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) enum Labels {
-    /// None: actions go by their place.
-    #[default]
-    Places,
-    Names(Arc<Vec<String>>),
-    /// Names that are integers.
-    Integers(Arc<Vec<i64>>),
-}
-
-impl Labels {
-    pub(crate) fn new(names: &[String], naming: Naming) -> Self {
-        match naming {
-            Naming::Places => Self::Places,
-            Naming::Text => Self::Names(Arc::new(names.to_vec())),
-            Naming::Integers => {
-                let integers = names.iter().map(|name| name.parse().unwrap_or_default());
-                Self::Integers(Arc::new(integers.collect()))
-            }
-        }
-    }
-
-    /// Returns the name or number of an action.
-    pub(crate) fn of<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
-        let place = || Ok(action.into_pyobject(py)?.into_any());
-        match self {
-            Self::Places => place(),
-            Self::Names(names) => names
-                .get(action)
-                .map_or_else(place, |name| Ok(PyString::new(py, name).into_any())),
-            Self::Integers(names) => names
-                .get(action)
-                .map_or_else(place, |name| Ok(name.into_pyobject(py)?.into_any())),
-        }
-    }
-}
 
 /// Kind of names that the user gave to arms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,7 +28,9 @@ pub(crate) enum Naming {
 /// The actions on offer, shared by the decisions among them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ActionSet {
-    pub labels: Labels,
+    /// Names of the arms, as `naming` says; none where actions go by their place.
+    pub names: Vec<String>,
+    pub naming: Naming,
     pub guardrails: Arc<Vec<String>>,
     /// True for guardrails whose signal has a cap.
     pub capped: Arc<Vec<bool>>,
@@ -85,8 +46,32 @@ pub(crate) struct ActionSet {
     pub agent: u64,
 }
 
+impl ActionSet {
+    /// Returns the name or number of an action.
+    pub(crate) fn label<'py>(&self, py: Python<'py>, action: usize) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match (self.naming, self.names.get(action)) {
+            (Naming::Text, Some(name)) => PyString::new(py, name).into_any(),
+            (Naming::Integers, Some(name)) => name.parse::<i64>()?.into_pyobject(py)?.into_any(),
+            _ => action.into_pyobject(py)?.into_any(),
+        })
+    }
+
+    /// Returns a policy from action to probability.
+    pub(crate) fn by_label<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &[(usize, f64)],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for &(action, p) in policy {
+            dict.set_item(self.label(py, action)?, p)?;
+        }
+        Ok(dict)
+    }
+}
+
 /// A policy with its certificate, shared by the decisions drawn from it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Policy {
     pub core: Core,
     /// The alarm of `core` in words.
@@ -94,6 +79,7 @@ pub(crate) struct Policy {
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
     /// True if its outcomes may come by copies that were pickled.
+    #[serde(skip)]
     is_pickled: AtomicBool,
 }
 
@@ -117,10 +103,6 @@ impl Policy {
 
     pub(crate) fn is_pickled(&self) -> bool {
         self.is_pickled.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_pickled(&self) {
-        self.is_pickled.store(true, Ordering::Relaxed);
     }
 
     /// Name of its segment, where the agent tells them apart.
@@ -155,7 +137,7 @@ pub(crate) fn alarm_object<'py>(
     fields.del_item("misfit")?;
     let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
     fields.set_item("guardrail", guardrail)?;
-    let arm = alarm.arm.map(|arm| set.labels.of(py, arm)).transpose()?;
+    let arm = alarm.arm.map(|arm| set.label(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
     fields.set_item("message", &*text.message)?;
     fields.set_item("segment", text.segment.as_deref())?;
@@ -186,9 +168,13 @@ pub(crate) fn by_name<'py>(
     Ok(dict)
 }
 
-/// Shows an object in a notebook, by a function of `banister._html`.
-pub(crate) fn html<'py>(object: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
-    let module = object.py().import("banister._html")?;
+/// Shows an object by a function of a module in Python.
+pub(crate) fn shown<'py>(
+    object: &Bound<'py, PyAny>,
+    module: &str,
+    function: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = object.py().import(module)?;
     module.call_method1(function, (object,))
 }
 
@@ -201,11 +187,14 @@ pub(crate) struct Decision {
     pub drawn: usize,
     /// Number among the agent's decisions, from 1.
     pub serial: u64,
-    /// Features of the action, where it has any.
-    pub features: Option<Box<[f64]>>,
-    /// Context of its round, where it had one.
-    pub context: Option<Arc<[f64]>>,
+    pub features: Features,
+    pub context: Context,
 }
+
+/// Features of an action, where it has any.
+type Features = Option<Box<[f64]>>;
+/// Context of a round, where it had one.
+type Context = Option<Arc<[f64]>>;
 
 impl Decision {
     /// The features of what was played, where its outcome is known by them: actions were offered by features, or a part
@@ -231,6 +220,55 @@ impl Decision {
     }
 }
 
+/// Decisions by value, for pickles; those of one policy or action set share it.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct PickledDecisions {
+    policies: Vec<Arc<Policy>>,
+    sets: Vec<Arc<ActionSet>>,
+    /// Places of policy and action set, action, serial, features, context.
+    rows: Vec<(usize, usize, usize, u64, Features, Context)>,
+}
+
+/// Collects the values of decisions.
+pub(crate) fn to_pickle(decisions: &[Decision]) -> PickledDecisions {
+    /// Those that share a value follow one another.
+    fn place<T>(values: &mut Vec<Arc<T>>, own: &Arc<T>) -> usize {
+        if !values.last().is_some_and(|last| Arc::ptr_eq(last, own)) {
+            values.push(Arc::clone(own));
+        }
+        values.len() - 1
+    }
+    let mut values = PickledDecisions::default();
+    for one in decisions {
+        one.policy.is_pickled.store(true, Ordering::Relaxed);
+        let policy = place(&mut values.policies, &one.policy);
+        let set = place(&mut values.sets, &one.set);
+        let (features, context) = (one.features.clone(), one.context.clone());
+        (values.rows).push((policy, set, one.drawn, one.serial, features, context));
+    }
+    values
+}
+
+/// Makes decisions from a pickle.
+pub(crate) fn from_pickle(pickled: &[u8]) -> PyResult<Vec<Decision>> {
+    let values: PickledDecisions = pickle::restore(pickled)?;
+    let restored = |(policy, set, drawn, serial, features, context)| {
+        let policy: &Arc<Policy> = values.policies.get(policy)?;
+        let set: &Arc<ActionSet> = values.sets.get(set)?;
+        let fits = |&(action, _): &(usize, f64)| action < set.actions;
+        policy.core.policy.iter().all(fits).then_some(Decision {
+            policy: Arc::clone(policy),
+            set: Arc::clone(set),
+            drawn,
+            serial,
+            features,
+            context,
+        })
+    };
+    let rows: Option<_> = values.rows.into_iter().map(restored).collect();
+    rows.ok_or_else(|| pickle::unreadable("it is damaged"))
+}
+
 /// An identity as people see it.
 pub(crate) fn hex(id: u64) -> String {
     format!("{id:016x}")
@@ -240,19 +278,18 @@ pub(crate) fn hex(id: u64) -> String {
 impl Decision {
     #[new]
     fn new(pickled: &[u8]) -> PyResult<Self> {
-        let mut decisions = pickled::decisions(pickle::restore(pickled)?)?;
-        let damaged = || PyValueError::new_err("the pickle holds no decision");
-        decisions.pop().ok_or_else(damaged)
+        let decisions = from_pickle(pickled)?.pop();
+        decisions.ok_or_else(|| pickle::unreadable("it holds no decision"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, &pickled::values(std::iter::once(slf.get())))
+        pickle::reduce(slf, &to_pickle(std::slice::from_ref(slf.get())))
     }
 
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.set.labels.of(py, self.drawn)
+        self.set.label(py, self.drawn)
     }
 
     /// The number of the action. Where the safe action was not among the actions offered, it comes
@@ -299,17 +336,13 @@ impl Decision {
         fields.set_item("costs", by_name(py, &self.set.guardrails, &own.costs)?)?;
         let parts = by_name(py, &self.set.guardrails, &own.by_frequencies)?;
         fields.set_item("by_frequencies", parts)?;
-        made(py, "banister", "SegmentCertificate", &fields).map(Some)
+        made(py, "banister.segments", "SegmentCertificate", &fields).map(Some)
     }
 
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let policy = PyDict::new(py);
-        for &(action, p) in &self.policy.policy {
-            policy.set_item(self.set.labels.of(py, action)?, p)?;
-        }
-        Ok(policy)
+        self.set.by_label(py, &self.policy.policy)
     }
 
     /// The policy as a vector, one probability per action.
@@ -356,37 +389,12 @@ impl Decision {
 
     /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
     /// zeros.
-    pub(crate) fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
-        let (py, decision) = (slf.py(), slf.get());
-        let dict = PyDict::new(py);
-        for name in [
-            "action",
-            "index",
-            "probability",
-            "is_safe",
-            "scale",
-            "agent_id",
-            "serial",
-        ] {
-            dict.set_item(name, slf.getattr(name)?)?;
-        }
-        let features = decision.features.as_deref().map(<[f64]>::to_vec);
-        dict.set_item("features", features)?;
-        dict.set_item("policy", decision.policy(py)?.items())?;
-        let parts = [
-            ("segment", decision.segment(py)?),
-            ("alarm", decision.alarm(py)?),
-            ("certificate", Some(decision.certificate(py)?)),
-        ];
-        for (name, part) in parts {
-            let part = part.map(|own| own.call_method0("to_dict")).transpose()?;
-            dict.set_item(name, part)?;
-        }
-        Ok(dict)
+    fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        shown(slf, "banister._plain", "decision")
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        html(slf, "decision")
+        shown(slf, "banister._html", "decision")
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

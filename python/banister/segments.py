@@ -14,6 +14,8 @@ from ._types import SegmentLike
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = ["SegmentCertificate", "SegmentTable", "SegmentView"]
+
 #: Name under which the pool is shown.
 POOL = "(pool)"
 
