@@ -22,25 +22,25 @@ const STORED_SUITES: [StoredSuite; 4] = [
     StoredSuite {
         suite: "paper",
         options: "",
-        results: include_str!("../../../../experiments/published/paper.csv"),
+        results: include_str!("../../experiments/published/paper.csv"),
         time: "a minute",
     },
     StoredSuite {
         suite: "authors-linear",
         options: "",
-        results: include_str!("../../../../experiments/published/authors-linear.csv"),
+        results: include_str!("../../experiments/published/authors-linear.csv"),
         time: "5 minutes",
     },
     StoredSuite {
         suite: "authors-long",
         options: " --runs 3",
-        results: include_str!("../../../../experiments/published/authors-long.csv"),
+        results: include_str!("../../experiments/published/authors-long.csv"),
         time: "10 minutes",
     },
     StoredSuite {
         suite: "directions",
         options: "",
-        results: include_str!("../../../../experiments/published/directions.csv"),
+        results: include_str!("../../experiments/published/directions.csv"),
         time: "2 minutes",
     },
 ];

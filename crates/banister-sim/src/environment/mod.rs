@@ -49,7 +49,6 @@ pub use per_arm::PerArm;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{ParameterLaw, PerRunInstance, RunInstance};
 pub use segmented::{SegmentWorld, SegmentedConfig};
-pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};
 pub use world::World;
 

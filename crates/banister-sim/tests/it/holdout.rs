@@ -236,7 +236,7 @@ fn ten_papers_since_2019_have_a_row_or_a_reason() {
             Some(format!(
                 "{}{}",
                 row.number.source.split(' ').next()?,
-                year(row.number.source)?
+                year(&row.number.source)?
             ))
         })
         .collect();

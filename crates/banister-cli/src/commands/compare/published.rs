@@ -267,7 +267,7 @@ fn cells(row: &Row<'_>) -> Vec<Cell> {
         Accuracy::Spread { sd, runs } => format!("sd {}, {runs} runs", number(sd)),
     };
     vec![
-        Cell::text(published.source).toned(Tone::Quiet),
+        Cell::text(&published.source).toned(Tone::Quiet),
         Cell::text(row.suite),
         Cell::text(&published.instance),
         Cell::text(&published.agent),
