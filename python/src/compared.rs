@@ -175,7 +175,7 @@ fn published_table(verdicts: &[(&PublishedNumber, Verdict)]) -> DataTable {
             ),
             count("horizon", verdicts.iter().map(|row| Some(row.0.horizon))),
             text("verdict", verdicts.iter().map(|row| word(&row.1))),
-            words("source", &|published| published.source.into()),
+            words("source", &|published| published.source.clone()),
         ],
     }
 }

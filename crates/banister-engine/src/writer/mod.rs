@@ -4,7 +4,7 @@
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
 //! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds
 //! decisions whose time to live is over), `verify.rs` (the thread that verifies the log) and `platform.rs` (what all of it
-//! needs of the machine). `simulation/` runs it on another platform, under faults.
+//! needs of the machine). `tests/simulation/` runs it on another platform, under faults.
 
 mod clock;
 mod commit;
@@ -13,7 +13,9 @@ mod job;
 mod platform;
 mod queue;
 mod recovery;
+// A test of what is private here, so it is compiled with the crate.
 #[cfg(test)]
+#[path = "../../tests/simulation/mod.rs"]
 mod simulation;
 mod verify;
 

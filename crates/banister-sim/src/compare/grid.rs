@@ -214,8 +214,9 @@ fn collect(
     fields: &Map<String, Value>,
     all: &mut Vec<Swept>,
 ) -> Result<(), Error> {
+    let by_segment = fields.get("kind").is_some_and(|kind| kind == "segmented");
     for (key, value) in fields {
-        if let Some(values) = swept_values(value, depth_by_nature(key, value)) {
+        if let Some(values) = swept_values(value, depth_by_nature(key, value, by_segment)) {
             let swept = Swept {
                 table: (table.to_string(), place),
                 key: key.clone(),
@@ -257,12 +258,14 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Depth of lists in a field of an instance that is not swept.
-fn depth_by_nature(key: &str, value: &Value) -> usize {
+/// Depth of lists in a field of an instance that is not swept; means by segment are one list deeper.
+fn depth_by_nature(key: &str, value: &Value, by_segment: bool) -> usize {
     match key {
-        "arms" | "rewards" | "features" | "theta" | "safe_costs" | "columns" | "range"
-        | "threshold_range" => 1,
-        "costs" | "mu" => 2,
+        "arms" | "features" | "theta" | "safe_costs" | "columns" | "range" | "threshold_range"
+        | "segments" | "frequencies" | "changes" => 1,
+        "rewards" => 1 + usize::from(by_segment),
+        "costs" => 2 + usize::from(by_segment),
+        "mu" => 2,
         // A word, or a list of vectors.
         "actions" if depth(value) >= 2 => 2,
         _ => 0,

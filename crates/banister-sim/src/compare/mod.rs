@@ -54,7 +54,7 @@ pub use published::{
 };
 pub use rank_tests::{Friedman, critical_difference, friedman, holm, signed_rank};
 pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, rankings};
-pub use stored::{Stored, UNREPRODUCED, stored};
+pub use stored::{Stored, stored, unreproduced};
 pub use student::student_quantile;
 pub use suite::{SUITES, Suite};
 pub use tuning::{Tried, chosen, tried};

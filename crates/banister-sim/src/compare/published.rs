@@ -1,11 +1,14 @@
 //! Published numbers beside ours, with a verdict.
 
+use serde::Deserialize;
+
 use super::board::Interval95;
 use super::student::student_quantile;
 use crate::run::Gathered;
 
 /// Quantity that a published number measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Final regret against the best policy.
     Regret,
@@ -88,7 +91,7 @@ pub struct PublishedNumber {
     /// The runs it is the mean of, where these are particular ones.
     pub runs: Option<u64>,
     /// Citation of where it stands.
-    pub source: &'static str,
+    pub source: String,
 }
 
 /// Comparison of a published number with ours.

@@ -8,7 +8,7 @@ use super::board::{PromiseVerdict, TUNED, leaderboard};
 use crate::run::Gathered;
 
 /// Rivals whose best point is not their default; `banister compare --suite tuning` makes it.
-const CHOSEN: &str = include_str!("../../../../experiments/tuning/tuned.json");
+const CHOSEN: &str = include_str!("../../experiments/tuning/tuned.json");
 
 /// The rivals with the constants that were the best on the tuning instances, labelled with [`TUNED`]. One whose
 /// defaults were the best is not among them.

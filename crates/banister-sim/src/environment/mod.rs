@@ -49,18 +49,45 @@ pub use per_arm::PerArm;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use per_run::{ParameterLaw, PerRunInstance, RunInstance};
 pub use segmented::{SegmentWorld, SegmentedConfig};
-pub(crate) use table::ROUTING;
 pub use table::{Order, TableCell, TableConfig};
 pub use world::World;
 
 use banister::Error;
 use serde::{Deserialize, Serialize};
 
-/// An environment as declared: its `kind`, and the keys of that kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum EnvironmentConfig {
+/// Declares the kinds once: the enum, the number that identifies a kind in the hash of an experiment (its place), and
+/// the way to its `build`.
+macro_rules! kinds {
+    ($($(#[$about:meta])* $kind:ident($config:ty),)*) => {
+        /// An environment as declared: its `kind`, and the keys of that kind.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum EnvironmentConfig {
+            $($(#[$about])* $kind($config),)*
+        }
+
+        impl EnvironmentConfig {
+            fn number(&self) -> u8 {
+                #[repr(u8)]
+                enum Number {
+                    $($kind,)*
+                }
+                match self {
+                    $(Self::$kind(_) => Number::$kind as u8,)*
+                }
+            }
+
+            fn build_kind(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
+                match self {
+                    $(Self::$kind(config) => config.build(setting),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// The two ends of the range, with the given mean.
     Bernoulli(BernoulliConfig),
     /// Normal around the mean; declare `sub_gaussian` for the signals.
@@ -104,34 +131,20 @@ pub struct CustomConfig {
     pub safe: Option<ArmRef>,
 }
 
-impl EnvironmentConfig {
-    /// Every kind, at the place that identifies it in the hash of an experiment.
-    const KINDS: [&str; 15] = [
-        "bernoulli",
-        "gaussian",
-        "clipped_gaussian",
-        "beta",
-        "lower_bound",
-        "l1",
-        "l2",
-        "linear",
-        "authors_linear",
-        "directions",
-        "logged",
-        "custom",
-        "table",
-        "segmented",
-        "misspecified",
-    ];
+impl CustomConfig {
+    fn build(&self, _: &Setting<'_>) -> Result<Environment, Error> {
+        let allowed = "a user-supplied environment is code: see `CustomExperiment`";
+        Err(Error::invalid("environment.kind", "custom", allowed))
+    }
+}
 
+impl EnvironmentConfig {
     /// Encodes what identifies the environment: the kind's number, then its keys.
     pub(crate) fn identity(&self) -> Result<Vec<u8>, postcard::Error> {
         let tagged = postcard::to_stdvec(self)?;
         // The tag is a short text: a byte for its length, and its bytes.
-        let (kind, keys) = tagged[1..].split_at(usize::from(tagged[0]));
-        let number = Self::KINDS.iter().position(|own| own.as_bytes() == kind);
-        let number = number.ok_or(postcard::Error::SerializeSeqLengthUnknown)?;
-        Ok([&[number as u8], keys].concat())
+        let keys = &tagged[1 + usize::from(tagged[0])..];
+        Ok([&[self.number()], keys].concat())
     }
 
     /// Explains serde's message about a key that an environment of this kind does not have; `None` for
@@ -163,26 +176,7 @@ impl EnvironmentConfig {
                 allowed,
             ));
         }
-        match self {
-            Self::Bernoulli(config) => config.build(setting),
-            Self::Gaussian(config) => config.build(setting),
-            Self::ClippedGaussian(config) => config.build(setting),
-            Self::Beta(config) => config.build(setting),
-            Self::LowerBound(config) => config.build(setting),
-            Self::L1(config) => config.build(setting),
-            Self::L2(config) => config.build(setting),
-            Self::Linear(config) => config.build(setting),
-            Self::AuthorsLinear(config) => config.build(setting),
-            Self::Directions(config) => config.build(setting),
-            Self::Logged(config) => config.build(setting),
-            Self::Misspecified(config) => config.build(setting),
-            Self::Table(config) => config.build(setting),
-            Self::Segmented(config) => config.build(setting),
-            Self::Custom(_) => {
-                let allowed = "a user-supplied environment is code: see `CustomExperiment`";
-                Err(Error::invalid("environment.kind", "custom", allowed))
-            }
-        }
+        self.build_kind(setting)
     }
 
     /// Seed whose first streams the parameters of a linear instance were drawn from.

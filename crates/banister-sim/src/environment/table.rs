@@ -25,10 +25,10 @@ use super::segmented::of_rows;
 use crate::stream::stream;
 
 /// Path of the requests that come with the program.
-pub(crate) const ROUTING: &str = "banister:routing";
+const ROUTING: &str = "banister:routing";
 
 /// 3609 prompts with judged reward and dollars of three language models; see `experiments/routing`.
-const REQUESTS: &[u8] = include_bytes!("../../../../experiments/routing/requests.parquet");
+const REQUESTS: &[u8] = include_bytes!("../../experiments/routing/requests.parquet");
 
 /// Streams of orders, by run: apart from those of outcomes and agents.
 const ORDERS: u64 = 3 << 61;

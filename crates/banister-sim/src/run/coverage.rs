@@ -76,53 +76,43 @@ fn largest(
     progress: &Progress,
 ) -> Result<Option<Vec<f64>>, Error> {
     let mut agent = Oplb::new(&experiment.problem.declared, config)?;
-    match &experiment.environment.dynamics {
-        Dynamics::Arms(arms) => {
-            let environment = FixedActions::<false>::new(experiment, arms, 0.0);
-            let episode = Episode::new(experiment, environment, place, run);
-            watch(experiment, episode, &mut agent, weight, progress)
-        }
+    let refused = |key: &str, value: &str, allowed: &str| {
+        let field = format!("environment.{key}");
+        Err(Error::invalid(field, value, allowed))
+    };
+    let mut environment: Box<dyn RunEnvironment + '_> = match &experiment.environment.dynamics {
+        Dynamics::Arms(arms) => Box::new(FixedActions::<false>::new(experiment, arms, 0.0)),
         Dynamics::Changing(changing) if changing.parameters().is_empty() => {
             let allowed =
                 "its means are not linear in the features: there is no parameter to cover";
-            Err(Error::invalid("environment.kind", "misspecified", allowed))
+            return refused("kind", "misspecified", allowed);
         }
         Dynamics::Changing(changing) => {
-            let environment = ChangingActions::new(experiment, changing, run, 0.0);
-            let episode = Episode::new(experiment, environment, place, run);
-            watch(experiment, episode, &mut agent, weight, progress)
+            Box::new(ChangingActions::new(experiment, changing, run, 0.0))
         }
         Dynamics::Segmented(_) => {
             let allowed = "its arms have no parameters: coverage is that of `linear`";
-            Err(Error::invalid("environment.kind", "segmented", allowed))
+            return refused("kind", "segmented", allowed);
         }
         Dynamics::Custom(_) => {
             let allowed = "the parameters of a user-supplied environment are not known";
-            Err(Error::invalid("environment.kind", "custom", allowed))
+            return refused("kind", "custom", allowed);
         }
         Dynamics::PerArm(_) => {
             let allowed = "every arm has parameters of its own there: use `contextual` actions";
-            Err(Error::invalid("environment.actions", "per_arm", allowed))
+            return refused("actions", "per_arm", allowed);
         }
         Dynamics::PerRun(_) => {
             let allowed = "its parameters are others in every run: use `linear`";
-            Err(Error::invalid("environment.kind", "directions", allowed))
+            return refused("kind", "directions", allowed);
         }
-    }
-}
-
-fn watch<E: RunEnvironment>(
-    experiment: &Experiment,
-    mut episode: Episode<E>,
-    agent: &mut Oplb,
-    weight: u64,
-    progress: &Progress,
-) -> Result<Option<Vec<f64>>, Error> {
+    };
     const REPORT: u64 = 1000;
+    let mut episode = Episode::new(experiment, &*environment, place, run);
     let mut largest = vec![0.0_f64; experiment.parameters().len()];
     let horizon = experiment.resolved.run.horizon;
     for t in 0..horizon {
-        episode.play(agent, t..t + 1)?;
+        episode.play(&mut *environment, &mut agent, t..t + 1)?;
         for (s, parameter) in experiment.parameters().iter().enumerate() {
             let ratio = agent.confidence(s, parameter)?;
             // In this order a ratio that is not a number is kept.

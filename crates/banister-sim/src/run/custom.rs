@@ -195,13 +195,15 @@ impl<'a> CustomActions<'a> {
 }
 
 impl RunEnvironment for CustomActions<'_> {
-    const MEASURED: bool = true;
+    fn is_measured(&self) -> bool {
+        true
+    }
 
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {
             self.check_outcome(outcome.action, outcome.reward, &outcome.costs)?;
             agent.observe(&Outcome {
-                choice: Self::choice(&outcome.features),
+                choice: self.choice(&outcome.features),
                 origin: Origin::Logged,
                 ..Outcome::of_arm(outcome.action, outcome.reward, &outcome.costs)
             })?;

@@ -4,12 +4,20 @@ use banister::{Agent, Choice, Error, Round};
 use rand_chacha::ChaCha8Rng;
 
 /// Environment of one run. Actions are numbered as the agent numbers them.
+///
+/// The hot loop is compiled twice: for actions and means that stay, and for a `dyn RunEnvironment`.
 pub(crate) trait RunEnvironment {
     /// True if actions, means and the best policy are the same in every round.
-    const FIXED: bool = false;
+    #[inline]
+    fn is_fixed(&self) -> bool {
+        false
+    }
 
     /// True if drawn outcomes are summed up too ([`crate::results::Measured`]).
-    const MEASURED: bool = false;
+    #[inline]
+    fn is_measured(&self) -> bool {
+        false
+    }
 
     /// Teaches the agent what is known before the first round.
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
@@ -65,7 +73,7 @@ pub(crate) trait RunEnvironment {
 
     /// How an action was offered that these features or this context identify ([`RunEnvironment::features`]).
     #[inline]
-    fn choice<'a>(features: &'a [f64]) -> Choice<'a> {
+    fn choice<'a>(&self, features: &'a [f64]) -> Choice<'a> {
         if features.is_empty() {
             Choice::Arms
         } else {

@@ -14,8 +14,7 @@ use crate::stream::{stream, uniform};
 const COMMON: u64 = 1 << 32;
 
 /// One run of one agent, round by round.
-pub(crate) struct Episode<E> {
-    pub(crate) environment: E,
+pub(crate) struct Episode {
     rng: ChaCha8Rng,
     pub(crate) metrics: Metrics,
     queue: DelayQueue,
@@ -31,9 +30,14 @@ pub(crate) struct Episode<E> {
     scaled: Vec<f64>,
 }
 
-impl<E: RunEnvironment> Episode<E> {
+impl Episode {
     /// Prepares a run of an agent.
-    pub(crate) fn new(experiment: &Experiment, environment: E, agent: usize, run: u64) -> Self {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        environment: &(impl RunEnvironment + ?Sized),
+        agent: usize,
+        run: u64,
+    ) -> Self {
         let config = &experiment.resolved.run;
         let guardrails = experiment.guardrails.len();
         let points = experiment.checkpoints().len();
@@ -43,7 +47,7 @@ impl<E: RunEnvironment> Episode<E> {
             0
         };
         let mut metrics = Metrics::new(experiment, points, environment.knows_means());
-        if E::MEASURED {
+        if environment.is_measured() {
             metrics.measure();
         }
         Self {
@@ -52,7 +56,6 @@ impl<E: RunEnvironment> Episode<E> {
                 .map(|number| stream(config.seed, COMMON * (run + 1) + number))
                 .collect(),
             scaled: Vec::new(),
-            environment,
             rng: stream(config.seed, experiment.first_stream() + run),
             queue: DelayQueue::new(config.delay, config.batch, guardrails),
             inspector: experiment.agents[agent].1.inspector(guardrails),
@@ -63,70 +66,65 @@ impl<E: RunEnvironment> Episode<E> {
 
     /// Plays some rounds. A function of its own, so that the hot loop has the registers.
     #[inline(never)]
-    pub(crate) fn play(
+    pub(crate) fn play<E: RunEnvironment + ?Sized>(
         &mut self,
+        environment: &mut E,
         agent: &mut dyn Agent,
         rounds: std::ops::Range<u64>,
     ) -> Result<(), Error> {
         let instant = self.queue.is_instant();
         for t in rounds {
-            let optimum = self.environment.begin(agent)?;
-            let stands = t > 0 && E::FIXED && !agent.view().is_stale;
-            let decision = agent.decide(&self.environment.round())?;
+            let optimum = environment.begin(agent)?;
+            let stands = t > 0 && environment.is_fixed() && !agent.view().is_stale;
+            let decision = agent.decide(&environment.round())?;
             if let Some(inspector) = &self.inspector {
-                inspector.check(decision, t, self.environment.actions())?;
+                inspector.check(decision, t, environment.actions())?;
             }
             if stands {
                 self.metrics.repeat();
             } else {
-                self.metrics.round(&self.environment, optimum, decision);
+                self.metrics.round(environment, optimum, decision);
             }
             let scale = decision.scale;
             let safe_probability = if instant {
                 0.0
             } else {
-                decision.probability(self.environment.safe())
+                decision.probability(environment.safe())
             };
             let (arm, reward) = if self.common.is_empty() {
                 let arm = draw(decision, &mut self.rng);
                 let rng = &mut self.rng;
-                (
-                    arm,
-                    self.environment.pull(arm, scale, rng, &mut self.costs)?,
-                )
+                (arm, environment.pull(arm, scale, rng, &mut self.costs)?)
             } else {
                 // One number a round for every agent, whether its policy needs it or not.
                 let arm = decision.draw(uniform(&mut self.rng));
-                let rng = &mut self.common[self.environment.outcome_stream(arm)];
-                (
-                    arm,
-                    self.environment.pull(arm, scale, rng, &mut self.costs)?,
-                )
+                let rng = &mut self.common[environment.outcome_stream(arm)];
+                (arm, environment.pull(arm, scale, rng, &mut self.costs)?)
             };
-            if !self.environment.knows_means() {
+            if !environment.knows_means() {
                 self.metrics.outcome(reward, &self.costs);
             }
-            if E::MEASURED {
+            if environment.is_measured() {
                 let drawn = (reward, &self.costs[..]);
-                self.metrics.drawn(&self.environment, optimum, drawn);
+                self.metrics.drawn(environment, optimum, drawn);
             }
-            self.pulls[self.environment.pull_slot(arm)] += 1;
+            self.pulls[environment.pull_slot(arm)] += 1;
             if scale != 1.0 {
-                let x = self.environment.vector(arm);
+                let x = environment.vector(arm);
                 self.scaled.clear();
                 self.scaled.extend(x.iter().map(|x| scale * x));
             }
             let features = if scale == 1.0 {
-                self.environment.features(arm)
+                environment.features(arm)
             } else {
                 &self.scaled
             };
-            let segment = self.environment.segment();
-            let segments = self.environment.segments();
+            let segment = environment.segment();
+            let segments = environment.segments();
             let outcome = Outcome {
                 action: arm,
                 choice: if scale == 1.0 {
-                    E::choice(features)
+                    environment.choice(features)
                 } else {
                     Choice::Offered(features)
                 },

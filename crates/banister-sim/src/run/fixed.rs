@@ -89,7 +89,10 @@ fn best_of(experiment: &Experiment, arms: &Arms, share: f64) -> (f64, Vec<f64>) 
 }
 
 impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
-    const FIXED: bool = !CHANGES;
+    #[inline]
+    fn is_fixed(&self) -> bool {
+        !CHANGES
+    }
 
     #[inline]
     fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {

@@ -50,7 +50,7 @@ impl RunEnvironment for ArmsInContexts<'_> {
         Round::in_context(&self.context)
     }
 
-    fn choice<'a>(context: &'a [f64]) -> Choice<'a> {
+    fn choice<'a>(&self, context: &'a [f64]) -> Choice<'a> {
         Choice::Context(context)
     }
 

@@ -153,31 +153,18 @@ fn run_once(
 ) -> Result<Option<Trace>, Error> {
     let config = experiment.agents[agent].1.config();
     let floor = config.map_or(0.0, AgentConfig::floor);
-    match &experiment.environment.dynamics {
+    let mut environment: Box<dyn RunEnvironment + '_> = match &experiment.environment.dynamics {
         Dynamics::Arms(arms) if experiment.environment.changes.is_empty() => {
-            let environment = FixedActions::<false>::new(experiment, arms, floor);
-            run_in(experiment, environment, agent, run, options, watch)
+            let mut environment = FixedActions::<false>::new(experiment, arms, floor);
+            return run_in(experiment, &mut environment, agent, run, options, watch);
         }
-        Dynamics::Arms(arms) => {
-            let environment = FixedActions::<true>::new(experiment, arms, floor);
-            run_in(experiment, environment, agent, run, options, watch)
-        }
+        Dynamics::Arms(arms) => Box::new(FixedActions::<true>::new(experiment, arms, floor)),
         Dynamics::Changing(changing) => {
-            let environment = ChangingActions::new(experiment, changing, run, floor);
-            run_in(experiment, environment, agent, run, options, watch)
+            Box::new(ChangingActions::new(experiment, changing, run, floor))
         }
-        Dynamics::PerArm(arms) => {
-            let environment = ArmsInContexts::new(experiment, arms, run);
-            run_in(experiment, environment, agent, run, options, watch)
-        }
-        Dynamics::Custom(custom) => {
-            let environment = CustomActions::new(experiment, custom, run)?;
-            run_in(experiment, environment, agent, run, options, watch)
-        }
-        Dynamics::Segmented(world) => {
-            let environment = SegmentedActions::new(experiment, world, run)?;
-            run_in(experiment, environment, agent, run, options, watch)
-        }
+        Dynamics::PerArm(arms) => Box::new(ArmsInContexts::new(experiment, arms, run)),
+        Dynamics::Custom(custom) => Box::new(CustomActions::new(experiment, custom, run)?),
+        Dynamics::Segmented(world) => Box::new(SegmentedActions::new(experiment, world, run)?),
         Dynamics::PerRun(_) => {
             let Some(own) = experiment.instance(run)? else {
                 return Ok(None);
@@ -185,17 +172,18 @@ fn run_once(
             let own = own.with_agents(vec![experiment.agents[agent].1.clone()])?;
             let trace = run_once(&own, 0, run, options, watch)?;
             let Optimum { reward, costs, .. } = &own.optimum;
-            Ok(trace.map(|trace| Trace {
+            return Ok(trace.map(|trace| Trace {
                 optimum: Some((*reward, costs.clone())),
                 ..trace
-            }))
+            }));
         }
-    }
+    };
+    run_in(experiment, &mut *environment, agent, run, options, watch)
 }
 
-fn run_in<E: RunEnvironment>(
+fn run_in<E: RunEnvironment + ?Sized>(
     experiment: &Experiment,
-    environment: E,
+    environment: &mut E,
     place: usize,
     run: u64,
     options: Options,
@@ -206,7 +194,7 @@ fn run_in<E: RunEnvironment>(
     let source = &experiment.agents[place].1;
     let mut agent = source.build(&experiment.problem.declared, config.seed, run)?;
     let mut episode = Episode::new(experiment, environment, place, run);
-    episode.environment.warm(agent.as_mut())?;
+    environment.warm(agent.as_mut())?;
     let started = Instant::now();
     let mut done = 0;
     for checkpoint in experiment.checkpoints() {
@@ -214,7 +202,7 @@ fn run_in<E: RunEnvironment>(
         while round < checkpoint {
             // Report and look for cancellation every so often, not every round.
             let stop = checkpoint.min(round + (REPORT / weight).max(1));
-            episode.play(agent.as_mut(), round..stop)?;
+            episode.play(environment, agent.as_mut(), round..stop)?;
             watch.progress.report(stop - round, weight);
             if watch.stops() {
                 return Ok(None);
@@ -226,12 +214,7 @@ fn run_in<E: RunEnvironment>(
     }
     let elapsed = started.elapsed().as_nanos() as f64 / config.horizon as f64;
     let timing = (!options.no_timing).then_some(elapsed);
-    let Episode {
-        environment,
-        metrics,
-        pulls,
-        ..
-    } = episode;
+    let Episode { metrics, pulls, .. } = episode;
     let optimum = environment.average_optimum();
     Ok(Some(metrics.finish(
         run,

@@ -67,7 +67,9 @@ impl<'a> SegmentedActions<'a> {
 }
 
 impl RunEnvironment for SegmentedActions<'_> {
-    const MEASURED: bool = true;
+    fn is_measured(&self) -> bool {
+        true
+    }
 
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {

@@ -4,7 +4,7 @@ use banister::Registry as _;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber,
-    Quantity, SUITES, Suite, Verdict, expand, leaderboard, student_quantile, verdicts,
+    Quantity, SUITES, Suite, Verdict, expand, is_grid, leaderboard, student_quantile, verdicts,
 };
 use banister_sim::{ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -247,7 +247,21 @@ fn lists_of_values_make_a_grid() {
         "guardrail": [{"name": "spend", "at_most": 3, "range": [0, 10], "safe_cost": 0.0}],
         "agent": [{"kind": "opb"}],
     });
-    assert_eq!(expand(&plain, "plain").expect("no grid").len(), 1);
+    let by_segment = json!({
+        "kind": "segmented",
+        "segments": ["de", "fr"],
+        "frequencies": [0.7, 0.3],
+        "rewards": [[0.3, 0.8], [0.3, 0.6]],
+        "costs": [[[0.1, 0.1], [0.1, 0.9]]],
+    });
+    let mut changed = plain["environment"].clone();
+    changed["changes"] = json!([{"round": 10, "rewards": [0.7, 0.1]}]);
+    for environment in [plain["environment"].clone(), by_segment, changed] {
+        let mut plain = plain.clone();
+        plain["environment"] = environment;
+        assert!(!is_grid(&plain), "{plain}");
+        assert_eq!(expand(&plain, "plain").expect("no grid").len(), 1);
+    }
     for (bad, message) in [
         (json!([]), "an empty list"),
         (json!([0.1, 0.1]), "0.1 twice"),

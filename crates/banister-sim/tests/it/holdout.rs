@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Agents, Comparison, Suite, TUNED, Tried, chosen, leaderboard, stored, tried,
+    Agents, Comparison, Suite, TUNED, Tried, chosen, leaderboard, stored, tried, unreproduced,
 };
 use banister_sim::{AgentSource, Options, Progress};
 use banister_table::{Limits, RawTable};
@@ -236,15 +236,15 @@ fn ten_papers_since_2019_have_a_row_or_a_reason() {
             Some(format!(
                 "{}{}",
                 row.number.source.split(' ').next()?,
-                year(row.number.source)?
+                year(&row.number.source)?
             ))
         })
         .collect();
-    for (paper, reason) in banister_sim::compare::UNREPRODUCED {
-        let year = year(paper).expect(paper);
+    for [paper, reason] in unreproduced().expect("stored reasons") {
+        let year = year(&paper).expect(&paper);
         assert!((2019..=2026).contains(&year), "{paper}");
         assert!(reason.len() > 10, "{paper}: {reason}");
-        papers.push(paper.into());
+        papers.push(paper);
     }
     papers.sort();
     papers.dedup();

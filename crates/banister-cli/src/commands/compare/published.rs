@@ -3,7 +3,7 @@
 use banister_report::tables::{self, DataTable, text};
 use banister_report::{Cell, ReportError, ReportTable, Section, Tone};
 use banister_sim::compare::{
-    Accuracy, Interval95, Ours, PublishedNumber, Stored, UNREPRODUCED, Verdict, stored,
+    Accuracy, Interval95, Ours, PublishedNumber, Stored, Verdict, stored, unreproduced,
 };
 use serde_json::{Value, json};
 
@@ -32,9 +32,11 @@ pub struct Row<'a> {
 pub fn show(as_json: bool) -> Result<(), Failure> {
     let all = stored()?;
     if as_json {
+        let reason = |[paper, reason]: [String; 2]| json!({"paper": paper, "reason": reason});
+        let papers: Vec<Value> = unreproduced()?.into_iter().map(reason).collect();
         return banister_terminal::say(json!({
             "published": all.iter().map(stored_json).collect::<Vec<_>>(),
-            "unreproduced": UNREPRODUCED.map(|(paper, reason)| json!({"paper": paper, "reason": reason})),
+            "unreproduced": papers,
         }));
     }
     // Numbers with the same heading need not be neighbours.
@@ -53,7 +55,7 @@ pub fn show(as_json: bool) -> Result<(), Failure> {
         })?;
     }
     banister_terminal::say("Papers whose numbers are not above:")?;
-    for line in reasons() {
+    for line in reasons()? {
         banister_terminal::say(format!("  {line}"))?;
     }
     banister_terminal::say("")?;
@@ -73,7 +75,7 @@ pub fn section() -> Result<Section, Failure> {
     paragraphs.extend(remade(&all));
     paragraphs.push(format!(
         "Papers whose numbers are not in the table. {}",
-        reasons().join(". ")
+        reasons()?.join(". ")
     ));
     Ok(Section {
         title: "Published numbers".into(),
@@ -106,11 +108,9 @@ fn row(stored: &Stored) -> Row<'_> {
     }
 }
 
-fn reasons() -> Vec<String> {
-    UNREPRODUCED
-        .iter()
-        .map(|(paper, reason)| format!("{paper}: {reason}"))
-        .collect()
+fn reasons() -> Result<Vec<String>, banister::Error> {
+    let reason = |[paper, reason]: [String; 2]| format!("{paper}: {reason}");
+    Ok(unreproduced()?.into_iter().map(reason).collect())
 }
 
 /// One line per suite: its command, and how long that takes.
@@ -267,7 +267,7 @@ fn cells(row: &Row<'_>) -> Vec<Cell> {
         Accuracy::Spread { sd, runs } => format!("sd {}, {runs} runs", number(sd)),
     };
     vec![
-        Cell::text(published.source).toned(Tone::Quiet),
+        Cell::text(&published.source).toned(Tone::Quiet),
         Cell::text(row.suite),
         Cell::text(&published.instance),
         Cell::text(&published.agent),

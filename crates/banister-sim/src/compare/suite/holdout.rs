@@ -21,7 +21,7 @@ const ARMS: u64 = 20;
 const FEATURES: u64 = 8;
 
 pub(super) fn holdout() -> Result<Vec<Entry>, Error> {
-    drawn(HOLDOUT, &all(false, &[])?, &all(true, &[])?)
+    drawn(HOLDOUT, &all(false)?, &all(true)?)
 }
 
 /// Every rival with a grid: its defaults and all points.

@@ -1,17 +1,24 @@
 //! Named suites of instances, each with the agents that are proposed for it and the numbers that were
-//! published about it.
+//! published about it: files in `experiments/suites`, read by `file.rs`, and those that are drawn, in `random.rs` and
+//! `holdout.rs`, with what these share in `parts.rs`.
 
-mod arms;
-mod contexts;
+mod file;
 mod holdout;
-mod linear;
 mod parts;
-mod routing;
+mod random;
 
 use banister::Error;
 
 use super::entry::Entry;
 use super::published::PublishedNumber;
+use crate::environment::EnvironmentConfig;
+
+/// The text of a suite's file.
+macro_rules! text {
+    ($name:literal) => {
+        include_str!(concat!("../../../experiments/suites/", $name, ".toml"))
+    };
+}
 
 /// The suites: name and purpose.
 pub const SUITES: [(&str, &str); 11] = [
@@ -86,19 +93,29 @@ impl Suite {
             let allowed = format!("the suites are {}", names.join(", "));
             return Err(Error::invalid("suite", name, allowed));
         };
-        let (entries, published) = match name {
-            "paper" => arms::paper()?,
-            "hard" => (arms::hard()?, Vec::new()),
-            "linear" => (linear::linear()?, Vec::new()),
-            "random" => (arms::random(instance_seed)?, Vec::new()),
-            "authors-linear" => linear::authors()?,
-            "authors-long" => linear::authors_long()?,
-            "routing" => (routing::routing()?, Vec::new()),
-            "contexts" => (contexts::contexts()?, Vec::new()),
-            "holdout" => (holdout::holdout()?, Vec::new()),
-            "tuning" => (holdout::tuning()?, Vec::new()),
-            _ => linear::directions(instance_seed)?,
+        let drawn = |entries| (entries, Vec::new());
+        let (mut entries, published) = match name {
+            "paper" => file::read(text!("paper"))?,
+            "hard" => file::read(text!("hard"))?,
+            "linear" => file::read(text!("linear"))?,
+            "random" => drawn(random::random(instance_seed)?),
+            "authors-linear" => file::read(text!("authors-linear"))?,
+            "authors-long" => file::read(text!("authors-long"))?,
+            "routing" => file::read(text!("routing"))?,
+            "contexts" => file::read(text!("contexts"))?,
+            "holdout" => drawn(holdout::holdout()?),
+            "tuning" => drawn(holdout::tuning()?),
+            _ => file::read(text!("directions"))?,
         };
+        if name == "directions" {
+            for entry in &mut entries {
+                if let EnvironmentConfig::Directions(config) = &mut entry.experiment.environment
+                    && config.instances.is_none()
+                {
+                    config.instance_seed = Some(instance_seed);
+                }
+            }
+        }
         Ok(Self {
             name,
             about,

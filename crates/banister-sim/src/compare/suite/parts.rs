@@ -11,13 +11,11 @@ use crate::compare::tuning::tuned;
 use crate::config::{ExperimentConfig, RunConfig};
 use crate::environment::{EnvironmentConfig, INSTANCES};
 
-/// Reads agents from their declarations.
-pub(super) fn agents(declared: &[Value]) -> Result<Vec<AgentConfig>, Error> {
-    let one = |value: &Value| {
-        serde_json::from_value(value.clone())
-            .map_err(|error| Error::invalid("agent", value, error.to_string()))
-    };
-    declared.iter().map(one).collect()
+/// Reads an agent from its declaration.
+pub(super) fn agent(declared: Value) -> Result<AgentConfig, Error> {
+    let shown = declared.to_string();
+    serde_json::from_value(declared)
+        .map_err(|error| Error::invalid("agent", shown, error.to_string()))
 }
 
 /// Declares S to agents for parameters on the unit sphere and signals from −1 to 1, in units of that range.
@@ -28,16 +26,15 @@ pub(super) fn on_sphere(agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
 
 /// Lists every kind of agent with or without features, with its defaults; on arms also those whose paper is for
 /// adversarial rewards with an update for fixed means; then those for which other constants were the best on the
-/// tuning instances, with these; then some more.
-pub(super) fn all(takes_features: bool, more: &[Value]) -> Result<Vec<AgentConfig>, Error> {
+/// tuning instances, with these.
+pub(super) fn all(takes_features: bool) -> Result<Vec<AgentConfig>, Error> {
     let mut list = defaults(takes_features)?;
     if !takes_features {
-        let kinds = ["s_ops", "ma_ops"];
-        let variants = kinds.map(|kind| json!({"kind": kind, "update": "optimistic"}));
-        list.extend(agents(&variants)?);
+        for kind in ["s_ops", "ma_ops"] {
+            list.push(agent(json!({"kind": kind, "update": "optimistic"}))?);
+        }
     }
     list.extend((tuned()?.into_iter()).filter(|agent| agent.takes_features() == takes_features));
-    list.extend(agents(more)?);
     Ok(list)
 }
 
