@@ -1,22 +1,31 @@
-//! Runs on actions that change in every round.
+//! Runs on actions, or contexts of arms, that change in every round.
 
-use banister::{Agent, Error, Round};
+use banister::{Agent, Choice, Error, Round};
 use rand_chacha::ChaCha8Rng;
 
 use super::best::{BestPolicy, Floor};
 use super::environment::RunEnvironment;
-use crate::environment::Changing;
+use crate::environment::{Changing, PerArm};
 use crate::experiment::Experiment;
 use crate::stream::stream;
 
-/// Other actions in every round; the safe one comes after them.
+/// Source of a run's rounds.
+#[derive(Clone, Copy)]
+pub(crate) enum Rounds<'a> {
+    /// Other actions in every round; the safe one comes after them.
+    Actions(&'a Changing),
+    /// Another context in every round for arms with parameters of their own; arm 0 is the safe one.
+    Contexts(&'a PerArm),
+}
+
+/// One run whose rounds differ.
 pub(crate) struct ChangingActions<'a> {
-    changing: &'a Changing,
-    /// Draws the actions, apart from outcomes: all agents meet the same ones in the same run.
+    rounds: Rounds<'a>,
+    /// Draws the rounds, apart from outcomes: all agents meet the same ones in the same run.
     rng: ChaCha8Rng,
     visit: u64,
-    /// The round's actions beside the safe one, as rows.
-    actions: Vec<f64>,
+    /// The round's actions beside the safe one, as rows, or its context.
+    features: Vec<f64>,
     /// Per signal the means of all actions, costs with the sign that makes them upper-bounded.
     means: Vec<Vec<f64>>,
     best: BestPolicy,
@@ -25,41 +34,62 @@ pub(crate) struct ChangingActions<'a> {
 impl<'a> ChangingActions<'a> {
     pub(crate) fn new(
         experiment: &'a Experiment,
-        changing: &'a Changing,
+        rounds: Rounds<'a>,
         run: u64,
         share: f64,
     ) -> Self {
         let guardrails = &experiment.guardrails;
         // Outcomes come from streams 0, 1, …; actions from the other end.
         let mut rng = stream(experiment.resolved.run.seed, u64::MAX - run);
-        let visit = changing.entry(&mut rng);
-        let k = changing.largest();
+        let (visit, count, numbers, safe_means) = match rounds {
+            Rounds::Actions(changing) => {
+                let (k, d) = (changing.largest(), changing.dimension());
+                let safe_means = changing.safe_means().to_vec();
+                (changing.entry(&mut rng), k + 1, k * d, safe_means)
+            }
+            // Agents with a floor are refused there.
+            Rounds::Contexts(arms) => (0, arms.count(), arms.numbers(), Vec::new()),
+        };
         let floor = Floor {
             share,
-            means: changing.safe_means().to_vec(),
+            means: safe_means,
         };
         Self {
-            changing,
+            rounds,
             rng,
             visit,
-            actions: Vec::with_capacity(k * changing.dimension()),
-            means: vec![Vec::with_capacity(k + 1); guardrails.len() + 1],
+            features: Vec::with_capacity(numbers),
+            means: vec![Vec::with_capacity(count); guardrails.len() + 1],
             best: BestPolicy::new(guardrails, floor),
         }
     }
 
     fn draw(&mut self) {
         let before = self.means[0].len();
-        self.changing
-            .draw(self.visit, &mut self.rng, &mut self.actions);
+        match self.rounds {
+            Rounds::Actions(changing) => {
+                changing.draw(self.visit, &mut self.rng, &mut self.features);
+            }
+            Rounds::Contexts(arms) => {
+                self.features.resize(arms.numbers(), 0.0);
+                arms.draw(&mut self.rng, &mut self.features);
+            }
+        }
         self.visit += 1;
-        let d = self.changing.dimension();
         for (s, means) in self.means.iter_mut().enumerate() {
             let sign = self.best.sign(s);
-            let actions = self.actions.chunks_exact(d);
             means.clear();
-            means.extend(actions.map(|x| sign * self.changing.mean(s, x)));
-            means.push(sign * self.changing.safe_means()[s]);
+            match self.rounds {
+                Rounds::Actions(changing) => {
+                    let actions = self.features.chunks_exact(changing.dimension());
+                    means.extend(actions.map(|x| sign * changing.mean(s, x)));
+                    means.push(sign * changing.safe_means()[s]);
+                }
+                Rounds::Contexts(arms) => {
+                    let context = &self.features;
+                    means.extend((0..arms.count()).map(|arm| sign * arms.mean(s, arm, context)));
+                }
+            }
         }
         // A warm start speaks of actions by number.
         if self.means[0].len() != before {
@@ -71,12 +101,22 @@ impl<'a> ChangingActions<'a> {
 impl RunEnvironment for ChangingActions<'_> {
     fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
         self.draw();
-        self.best.solve(&self.means, Some(self.means[0].len() - 1));
+        self.best.solve(&self.means, Some(self.safe()));
         Ok(self.best.count())
     }
 
     fn round(&self) -> Round<'_> {
-        Round::offering(&self.actions)
+        match self.rounds {
+            Rounds::Actions(_) => Round::offering(&self.features),
+            Rounds::Contexts(_) => Round::in_context(&self.features),
+        }
+    }
+
+    fn choice<'b>(&self, features: &'b [f64]) -> Choice<'b> {
+        match self.rounds {
+            Rounds::Actions(_) => Choice::Offered(features),
+            Rounds::Contexts(_) => Choice::Context(features),
+        }
     }
 
     #[inline]
@@ -86,7 +126,10 @@ impl RunEnvironment for ChangingActions<'_> {
 
     #[inline]
     fn safe(&self) -> usize {
-        self.means[0].len() - 1
+        match self.rounds {
+            Rounds::Actions(_) => self.means[0].len() - 1,
+            Rounds::Contexts(_) => 0,
+        }
     }
 
     #[inline]
@@ -103,7 +146,10 @@ impl RunEnvironment for ChangingActions<'_> {
     ) -> Result<f64, Error> {
         let mut draw = |signal: usize| {
             let mean = scale * self.mean(action, signal);
-            self.changing.observe(signal, mean, rng)
+            match self.rounds {
+                Rounds::Actions(changing) => changing.observe(signal, mean, rng),
+                Rounds::Contexts(arms) => arms.observe(signal, mean, rng),
+            }
         };
         let reward = draw(0);
         for (i, cost) in costs.iter_mut().enumerate() {
@@ -114,13 +160,21 @@ impl RunEnvironment for ChangingActions<'_> {
 
     #[inline]
     fn pull_slot(&self, action: usize) -> usize {
-        usize::from(action + 1 != self.means[0].len())
+        match self.rounds {
+            Rounds::Actions(_) => usize::from(action != self.safe()),
+            Rounds::Contexts(_) => action,
+        }
     }
 
     fn features(&self, action: usize) -> &[f64] {
-        let d = self.changing.dimension();
-        let offered = self.actions.get(action * d..(action + 1) * d);
-        offered.unwrap_or(self.changing.safe_action())
+        match self.rounds {
+            Rounds::Actions(changing) => {
+                let d = changing.dimension();
+                let offered = self.features.get(action * d..(action + 1) * d);
+                offered.unwrap_or(changing.safe_action())
+            }
+            Rounds::Contexts(_) => &self.features,
+        }
     }
 
     fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {

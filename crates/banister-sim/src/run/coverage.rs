@@ -6,7 +6,7 @@ use banister::{Error, Oplb, OplbConfig};
 use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 
-use super::changing::ChangingActions;
+use super::changing::{ChangingActions, Rounds};
 use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
@@ -87,9 +87,12 @@ fn largest(
                 "its means are not linear in the features: there is no parameter to cover";
             return refused("kind", "misspecified", allowed);
         }
-        Dynamics::Changing(changing) => {
-            Box::new(ChangingActions::new(experiment, changing, run, 0.0))
-        }
+        Dynamics::Changing(changing) => Box::new(ChangingActions::new(
+            experiment,
+            Rounds::Actions(changing),
+            run,
+            0.0,
+        )),
         Dynamics::Segmented(_) => {
             let allowed = "its arms have no parameters: coverage is that of `linear`";
             return refused("kind", "segmented", allowed);

@@ -3,7 +3,7 @@
 //! Uses experiments and environments; knows nothing of comparisons. In reading order:
 //!
 //! - `runner.rs`: tasks on threads, and one run from its first round to its trace; `progress.rs`.
-//! - `episode.rs`: the hot loop; `environment.rs` with `fixed.rs`, `changing.rs`, `per_arm.rs` and `custom.rs`: the actions
+//! - `episode.rs`: the hot loop; `environment.rs` with `fixed.rs`, `changing.rs`, `segmented.rs` and `custom.rs`: the actions
 //!   and outcomes it plays with; `best.rs`: the best feasible policy of a round; `delay.rs`: late outcomes;
 //!   `metrics.rs`: regret and violations.
 //! - `trace.rs`, `shard.rs`, `curves.rs`: a run's numbers, parts of an experiment as bytes, and statistics
@@ -21,7 +21,6 @@ mod environment;
 mod episode;
 mod fixed;
 mod metrics;
-mod per_arm;
 mod progress;
 mod runner;
 mod segmented;

@@ -11,12 +11,11 @@ use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 
-use super::changing::ChangingActions;
+use super::changing::{ChangingActions, Rounds};
 use super::custom::CustomActions;
 use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
-use super::per_arm::ArmsInContexts;
 use super::progress::Progress;
 use super::segmented::SegmentedActions;
 use super::shard::{Shard, gather, plan};
@@ -160,9 +159,13 @@ fn run_once(
         }
         Dynamics::Arms(arms) => Box::new(FixedActions::<true>::new(experiment, arms, floor)),
         Dynamics::Changing(changing) => {
-            Box::new(ChangingActions::new(experiment, changing, run, floor))
+            let rounds = Rounds::Actions(changing);
+            Box::new(ChangingActions::new(experiment, rounds, run, floor))
         }
-        Dynamics::PerArm(arms) => Box::new(ArmsInContexts::new(experiment, arms, run)),
+        Dynamics::PerArm(arms) => {
+            let rounds = Rounds::Contexts(arms);
+            Box::new(ChangingActions::new(experiment, rounds, run, 0.0))
+        }
         Dynamics::Custom(custom) => Box::new(CustomActions::new(experiment, custom, run)?),
         Dynamics::Segmented(world) => Box::new(SegmentedActions::new(experiment, world, run)?),
         Dynamics::PerRun(_) => {
