@@ -102,9 +102,11 @@ impl Identity {
                  (in the process that made it), or give its arm by name or number"
             )));
         }
+        // In the order of decisions, as most come, none is there twice.
+        let is_ordered = decisions.is_sorted_by(|one, next| one.serial < next.serial);
         let mut seen = HashSet::new();
         let mut is_second = |one: &&Decision| {
-            self.has_outcome(one.serial) || (decisions.len() > 1 && !seen.insert(one.serial))
+            self.has_outcome(one.serial) || (!is_ordered && !seen.insert(one.serial))
         };
         match decisions.iter().find(&mut is_second) {
             None => Ok(()),

@@ -102,6 +102,16 @@ def test_snapshots_of_other_versions_are_refused() -> None:
             banister.load(json.dumps({**saved, "version": version}))
 
 
+@pytest.mark.parametrize("observed", [{"5": 3}, {"1": 4, "3": 5}, {"7": 900}])
+def test_snapshots_with_a_damaged_identity_are_refused(observed: dict[str, int]) -> None:
+    agent = opb()
+    agent.decide_batch(100)
+    saved = json.loads(agent.save())
+    saved["interface"]["identity"]["observed"] = observed
+    with pytest.raises(ValueError, match="`identity` is damaged"):
+        banister.load(json.dumps(saved))
+
+
 # Once
 
 
