@@ -39,6 +39,7 @@ impl AgentConfig {
     /// for an agent without a declared grid, and for banister's own, which are never tuned.
     ///
     /// ```
+    /// use banister::Registry as _;
     /// use banister_rivals::AgentConfig;
     ///
     /// let grid = AgentConfig::of_kind("s_colts")?.grid();

@@ -5,7 +5,7 @@
 //! paper; a problem outside an agent's setting is refused with the reason.
 //!
 //! ```
-//! use banister::{Guardrail, Problem, Round};
+//! use banister::{Guardrail, Problem, Registry as _, Round};
 //! use banister_rivals::AgentConfig;
 //!
 //! let problem = Problem {

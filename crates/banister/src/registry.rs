@@ -81,7 +81,9 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// defaults and meanings. The faces of banister are made from it.
     ///
     /// ```
-    /// let schema = banister::AgentConfig::schema();
+    /// use banister::{AgentConfig, Registry as _};
+    ///
+    /// let schema = AgentConfig::schema();
     /// assert_eq!(schema["oneOf"][0]["properties"]["kind"]["const"], "opb");
     /// ```
     fn schema() -> serde_json::Value {
@@ -91,7 +93,9 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// Every kind there is, in the registry's order.
     ///
     /// ```
-    /// assert_eq!(banister::AgentConfig::kinds()[..2], ["opb", "oplb"]);
+    /// use banister::{AgentConfig, Registry as _};
+    ///
+    /// assert_eq!(AgentConfig::kinds()[..2], ["opb", "oplb"]);
     /// ```
     fn kinds() -> Vec<String> {
         let schema = Self::schema();
