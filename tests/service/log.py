@@ -4,12 +4,12 @@ import contextlib
 import json
 import sqlite3
 
-from .server import banister
+from .server import banisterd
 
 
 def rebuild(data_dir):
     """What `banisterd rebuild` says of the log."""
-    rebuilt = json.loads(banister("rebuild", "--json", "--quiet", "--data-dir", data_dir).stdout)
+    rebuilt = json.loads(banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir).stdout)
     assert rebuilt["equal"] is True, rebuilt
     assert all(experiment["equal"] for experiment in rebuilt["experiments"])
     return rebuilt

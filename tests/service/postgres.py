@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from .server import banister
+from .server import banisterd
 
 #: Whom the server runs as where the tests are run by root, whom it refuses.
 USER = "postgres"
@@ -137,11 +137,11 @@ class Database:
         return json.loads(self.server.sql(f"SELECT coalesce(json_agg(r), '[]') FROM ({query}) r", self.name))
 
     def token(self, *args, **more):
-        return banister("token", *args, "--database", self.url(), **more).stdout.strip()
+        return banisterd("token", *args, "--database", self.url(), **more).stdout.strip()
 
     def rebuild(self):
         """What `banisterd rebuild` says of the log; all is equal."""
-        rebuilt = json.loads(banister("rebuild", "--json", "--quiet", "--database", self.url(), deadline=120).stdout)
+        rebuilt = json.loads(banisterd("rebuild", "--json", "--quiet", "--database", self.url(), deadline=120).stdout)
         assert rebuilt["equal"] is True, rebuilt
         assert all(experiment["equal"] for experiment in rebuilt["experiments"])
         return rebuilt

@@ -28,9 +28,9 @@ def environment(**more):
     return own | more
 
 
-def banister(*args, check=True, env=None, stdin="", deadline=DEADLINE):
+def banisterd(*args, program=PROGRAM, check=True, env=None, stdin="", deadline=DEADLINE):
     """Runs the program until its end."""
-    command = [PROGRAM, *map(str, args)]
+    command = [program, *map(str, args)]
     done = subprocess.run(
         command,
         input=stdin,
@@ -43,6 +43,11 @@ def banister(*args, check=True, env=None, stdin="", deadline=DEADLINE):
     if check:
         assert done.returncode == 0, f"{command}: {done.stderr}"
     return done
+
+
+def banister(*args, **more):
+    """Runs the research program, which is beside the service's, until its end."""
+    return banisterd(*args, program=str(pathlib.Path(PROGRAM).with_name("banister")), **more)
 
 
 def wait_for(condition, what, deadline=DEADLINE):
@@ -233,7 +238,7 @@ def quoted(name):
 
 
 def make_token(data_dir, role, name, *flags):
-    done = banister("token", "create", "--role", role, name, *flags, "--data-dir", data_dir)
+    done = banisterd("token", "create", "--role", role, name, *flags, "--data-dir", data_dir)
     secret = done.stdout.strip()
     assert re.fullmatch(r"bnst_\S{32}", secret)
     assert secret not in done.stderr

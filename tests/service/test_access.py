@@ -10,7 +10,7 @@ import pytest
 
 from . import routes
 from .experiments import ARMS, create_all
-from .server import banister, make_token, wait_for
+from .server import banisterd, make_token, wait_for
 
 ROUTES = routes.of_source()
 #: Role of the token -> what it may do.
@@ -163,21 +163,21 @@ def test_secrets_are_not_kept(guarded):
 def test_token_commands(serve):
     server = serve()
     folder = server.data_dir
-    said = banister("token", "list", "--data-dir", folder).stdout
+    said = banisterd("token", "list", "--data-dir", folder).stdout
     assert "No tokens" in said
     secret = server.make_token("decide", "shop")
     assert server.get("/v1/whoami").status == 401
     assert server.get("/v1/whoami", token=secret).ok(200) == {"role": "decide", "token": "shop"}
-    said = banister("token", "list", "--data-dir", folder).stdout
+    said = banisterd("token", "list", "--data-dir", folder).stdout
     assert "shop" in said and "decide" in said and secret not in said
-    again = banister("token", "create", "--role", "read", "shop", "--data-dir", folder, check=False)
+    again = banisterd("token", "create", "--role", "read", "shop", "--data-dir", folder, check=False)
     assert again.returncode == 2 and "shop" in again.stderr
     other = server.make_token("read", "other")
     assert role_of(server, other) == "read"
-    assert "shop" in banister("token", "revoke", "shop", "--data-dir", folder).stdout
+    assert "shop" in banisterd("token", "revoke", "shop", "--data-dir", folder).stdout
     wait_for(lambda: role_of(server, secret) is None, "end of the token", deadline=10)
     assert role_of(server, other) == "read"
-    gone = banister("token", "revoke", "shop", "--data-dir", folder, check=False)
+    gone = banisterd("token", "revoke", "shop", "--data-dir", folder, check=False)
     assert gone.returncode == 2 and "shop" in gone.stderr
 
 
@@ -201,7 +201,7 @@ def test_token_commands(serve):
     ],
 )
 def test_token_commands_that_are_wrong(tmp_path, arguments):
-    done = banister("token", "create", *arguments, "--data-dir", tmp_path, check=False)
+    done = banisterd("token", "create", *arguments, "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and done.stderr and not done.stdout, done
 
 
@@ -243,7 +243,7 @@ def test_a_token_has_a_scope_an_end_and_limits(serve):
     assert measured(scoped) == {"checkout-1", "checkout-2", "new"} == measured(admin) - {"arms"}
     wait_for(lambda: role_of(server, brief) is None, "end of the token")
     assert "expired" in server.get("/v1/whoami", token=brief).problem(401)["detail"]
-    head, *rows = banister("token", "list", "--data-dir", server.data_dir).stdout.splitlines()
+    head, *rows = banisterd("token", "list", "--data-dir", server.data_dir).stdout.splitlines()
     columns = ["name", "role", "experiments", "expires", "rate", "bytes", "work", "created"]
     assert head.split() == columns
     table = {row.split()[0]: row for row in rows}
@@ -263,20 +263,20 @@ def test_the_last_token_revoked_does_not_open_a_server_that_requires_one(serve):
     server = serve("--require-token")
     token = server.make_token("admin", "a-admin")
     assert role_of(server, token) == "admin"
-    banister("token", "revoke", "a-admin", "--data-dir", server.data_dir)
+    banisterd("token", "revoke", "a-admin", "--data-dir", server.data_dir)
     wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)
     server.get("/v1/whoami").problem(401)
 
 
 def test_others_are_not_served_without_tokens(tmp_path, serve):
     for listen in ["0.0.0.0:0", "[::]:0"]:
-        done = banister("serve", "--listen", listen, "--data-dir", tmp_path, check=False)
+        done = banisterd("serve", "--listen", listen, "--data-dir", tmp_path, check=False)
         assert done.returncode == 2, done
         assert "listen" in done.stderr and listen in done.stderr and "token" in done.stderr
     token = make_token(tmp_path, "read", "a-read")
     server = serve(data_dir=tmp_path, host="0.0.0.0")
     wait_for(lambda: role_of(server, token) == "read", "token")
-    banister("token", "revoke", "a-read", "--data-dir", tmp_path)
+    banisterd("token", "revoke", "a-read", "--data-dir", tmp_path)
     wait_for(lambda: role_of(server, token) is None, "end of the token", deadline=10)
     server.get("/v1/whoami").problem(401)
 

@@ -11,7 +11,7 @@ import pytest
 
 from .experiments import ARMS, costs_of, create_all
 from .log import rebuild
-from .server import banister, wait_for
+from .server import banisterd, wait_for
 
 PATH = "/v1/experiments/arms"
 
@@ -92,7 +92,7 @@ def test_a_snapshot_that_was_changed_is_not_used(filled):
     data_dir, _ = filled
     with opened(data_dir) as file:
         file.execute("UPDATE snapshots SET body = CAST(substr(body, 1, length(body) - 1) || x'00' AS BLOB)")
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir)
+    done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir)
     assert '"snapshot":null' in done.stdout and "checksum" in done.stdout
 
 
@@ -112,7 +112,7 @@ def test_a_snapshot_of_another_log_is_found_out(serve, tmp_path):
             kept.append(file.execute("SELECT body, experiment FROM snapshots WHERE experiment > 0").fetchall())
     with opened(server.data_dir) as file:
         file.executemany("UPDATE snapshots SET body = ? WHERE experiment = ?", kept[0])
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", server.data_dir, check=False)
+    done = banisterd("rebuild", "--json", "--quiet", "--data-dir", server.data_dir, check=False)
     assert done.returncode == 1 and "snapshot" in done.stderr
     assert '"equal":false' in done.stdout
 
@@ -132,7 +132,7 @@ def test_a_damaged_log_is_found_out(filled, serve, damage):
     with opened(data_dir) as file:
         assert file.execute(damage).rowcount > 0
         file.execute("DELETE FROM snapshots")
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+    done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
     reason = done.stderr.removeprefix("banister: ").strip()
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
@@ -146,7 +146,7 @@ def test_snapshots_do_not_hide_damage(filled, serve, damage):
     data_dir, _ = filled
     with opened(data_dir) as file:
         assert file.execute(damage).rowcount > 0
-    done = banister("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
+    done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
     reason = done.stderr.removeprefix("banister: ").strip()
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
@@ -168,7 +168,7 @@ def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
         folder = tmp_path / str(trial)
         folder.mkdir()
         (folder / "banister.db").write_bytes(flipped)
-        done = banister("rebuild", "--json", "--quiet", "--data-dir", folder, check=False)
+        done = banisterd("rebuild", "--json", "--quiet", "--data-dir", folder, check=False)
         if done.returncode == 0:
             rebuilt = json.loads(done.stdout)
             assert rebuilt["events"] == sound["events"], place

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from .experiments import ARMS, CANDIDATES
-from .server import banister, wait_for
+from .server import banisterd, wait_for
 
 PATH = "/v1/experiments/arms"
 JSON = {"content-type": "application/json"}
@@ -226,7 +226,7 @@ UNREADABLE = [
 
 def refused(tmp_path, *flags, env=None):
     place = ["--data-dir", tmp_path] if tmp_path else []
-    done = banister("serve", *place, *flags, check=False, env=env)
+    done = banisterd("serve", *place, *flags, check=False, env=env)
     assert done.returncode == 2, done
     assert not done.stdout
     return done.stderr
@@ -279,7 +279,7 @@ def test_two_servers_on_one_port(serve, tmp_path):
     first = serve()
     address = f"127.0.0.1:{first.port}"
     (tmp_path / "other").mkdir()
-    done = banister("serve", "--listen", address, "--data-dir", tmp_path / "other", check=False)
+    done = banisterd("serve", "--listen", address, "--data-dir", tmp_path / "other", check=False)
     assert done.returncode not in (0, None) and address in done.stderr and not done.stdout
     assert first.get("/healthz").status == 200
 
@@ -311,7 +311,7 @@ def test_two_servers_on_one_log(serve):
 
 def test_places_that_are_no_log(tmp_path):
     def said(folder):
-        done = banister("serve", "--listen", "127.0.0.1:0", "--data-dir", folder, check=False)
+        done = banisterd("serve", "--listen", "127.0.0.1:0", "--data-dir", folder, check=False)
         assert done.returncode == 2, done
         return done.stderr
 
@@ -334,7 +334,7 @@ def test_another_programs_database_is_left_alone(tmp_path):
     file.commit()
     file.close()
     before = (tmp_path / "banister.db").read_bytes()
-    done = banister("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, check=False)
+    done = banisterd("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path, check=False)
     assert done.returncode == 2 and "another program" in done.stderr
     assert (tmp_path / "banister.db").read_bytes() == before
 

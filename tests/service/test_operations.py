@@ -14,7 +14,7 @@ import pytest
 
 from .experiments import ARMS
 from .log import rebuild
-from .server import banister, receive_all, wait_for
+from .server import banisterd, receive_all, wait_for
 
 PATH = "/v1/experiments/arms"
 
@@ -104,7 +104,7 @@ def test_a_new_certificate_needs_no_restart(serve, tmp_path):
 def test_a_certificate_that_is_none(certificate, tmp_path):
     cert, key = certificate
     for pair in [(key, cert), (cert, cert), (cert, tmp_path / "nowhere")]:
-        done = banister(
+        done = banisterd(
             "serve",
             "--listen",
             "127.0.0.1:0",

@@ -10,7 +10,7 @@ import pytest
 from .callers import COSTS, PATIENCE, Book, eventually, under_load
 from .experiments import ARMS, CONTEXT, TWO, get
 from .postgres import temporary
-from .server import LONG, banister
+from .server import LONG, banisterd
 from .test_kill import check_book
 
 KILLS = 30 if LONG else 4
@@ -145,7 +145,7 @@ def test_the_database_is_not_there_at_the_start(postgres, serve):
                 assert "PostgreSQL" not in answer.problem(503)["detail"]
                 said.append(answer.body.decode())
             assert "PostgreSQL" in server.log()
-        done = banister("token", "list", env={"BANISTER_DATABASE": url}, check=False, deadline=PATIENCE)
+        done = banisterd("token", "list", env={"BANISTER_DATABASE": url}, check=False, deadline=PATIENCE)
         assert done.returncode != 0 and "PostgreSQL" in done.stderr
         said.append(done.stdout + done.stderr)
     finally:
@@ -155,7 +155,7 @@ def test_the_database_is_not_there_at_the_start(postgres, serve):
     servers[0].post("/v1/experiments", ARMS).ok(201)
     first, second = (s.post("/v1/experiments/arms/decisions", {"id": "early"}) for s in servers)
     assert first.ok(200) and first.body == second.body
-    done = banister(
+    done = banisterd(
         "serve",
         "--listen",
         "127.0.0.1:0",

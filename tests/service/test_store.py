@@ -13,7 +13,7 @@ import pytest
 
 from .experiments import ARMS
 from .log import rebuild
-from .server import DEADLINE, banister
+from .server import DEADLINE, banisterd
 
 PATH = "/v1/experiments/arms"
 STOPS = 8
@@ -39,7 +39,7 @@ def test_a_clean_stop_leaves_a_complete_file(serve, tmp_path):
 
 
 def backup(server, to, **more):
-    return banister("backup", to, "--data-dir", server.data_dir, **more)
+    return banisterd("backup", to, "--data-dir", server.data_dir, **more)
 
 
 def test_a_backup_is_whole_while_the_service_writes(serve, tmp_path):
@@ -64,7 +64,7 @@ def test_a_backup_is_whole_while_the_service_writes(serve, tmp_path):
     assert events == sorted(events) and events[0] < events[-1]
     for copy, count in zip(copies, events, strict=True):
         assert copy.stat().st_mode & 0o777 == 0o600
-        done = banister("rebuild", "--json", "--quiet", "--database", copy)
+        done = banisterd("rebuild", "--json", "--quiet", "--database", copy)
         assert json.loads(done.stdout)["events"] == count
     assert {path.name for path in tmp_path.glob("copy*")} == {copy.name for copy in copies}
     before = copies[0].read_bytes()
@@ -97,14 +97,14 @@ def test_a_damaged_log_is_not_backed_up(serve, tmp_path, damage):
     with contextlib.closing(sqlite3.connect(server.data_dir / "banister.db")) as file:
         assert file.execute(damage).rowcount == 1
         file.commit()
-    done = banister("backup", tmp_path / "copy.db", "--data-dir", server.data_dir, check=False)
+    done = banisterd("backup", tmp_path / "copy.db", "--data-dir", server.data_dir, check=False)
     assert done.returncode != 0 and "event" in done.stderr
     assert not list(tmp_path.glob("copy*"))
 
 
 def test_a_backup_of_postgresql_is_its_own(tmp_path):
     url = "postgres://ann:s3cret@db.example/log"
-    done = banister("backup", tmp_path / "x", "--database", url, check=False)
+    done = banisterd("backup", tmp_path / "x", "--database", url, check=False)
     assert done.returncode == 2 and "pg_dump -Fc" in done.stderr.replace("\n", " ") and "s3cret" not in done.stderr
 
 
@@ -123,7 +123,7 @@ def another(file):
     file.unlink()
     name = file.parent / "banister.db.id"
     name.rename(file.parent / "away")
-    banister("token", "create", "--role", "read", "x", "--database", file)
+    banisterd("token", "create", "--role", "read", "x", "--database", file)
     (file.parent / "away").rename(name)
 
 
@@ -139,7 +139,7 @@ def test_a_log_that_is_lost_is_not_begun_anew(serve, tmp_path, lose):
     if lose is not another:
         commands += [["rebuild"], ["backup", tmp_path / "x"]]
     for command in commands:
-        done = banister(*command, "--data-dir", server.data_dir, check=False)
+        done = banisterd(*command, "--data-dir", server.data_dir, check=False)
         said = " ".join(done.stderr.split())
         assert done.returncode != 0 and "the log is lost" in said and "banister.db.id" in said, command
     # A backup is taken for what it is.
@@ -183,6 +183,6 @@ def test_a_layout_of_the_future_is_refused_by_every_command(serve, tmp_path):
     before = file.read_bytes()
     tokens = [["token", "create", "--role", "read", "x"], ["token", "list"], ["token", "revoke", "x"]]
     for command in [["serve", "--listen", "127.0.0.1:0"], ["rebuild"], ["backup", tmp_path / "copy"], *tokens]:
-        done = banister(*command, "--data-dir", server.data_dir, check=False)
+        done = banisterd(*command, "--data-dir", server.data_dir, check=False)
         assert done.returncode != 0 and "layout 99" in " ".join(done.stderr.split()), command
     assert file.read_bytes() == before and not (tmp_path / "copy").exists()
