@@ -18,7 +18,7 @@ use crate::identity::Identity;
 use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
-use crate::state::{Interface, LastRound, Sampler, State, context_arms};
+use crate::state::{AgentState, Interface, LastRound, Sampler, context_arms};
 
 /// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
 /// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
@@ -308,7 +308,7 @@ fn fresh_seed(py: Python<'_>) -> PyResult<u64> {
 }
 
 /// Makes an agent from the arguments of its constructor.
-pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
+pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentState> {
     let take_argument = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
         let value = kwargs.get_item(name)?;
         if value.is_some() {
@@ -401,7 +401,7 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<State> {
         segment_fields,
         ..Interface::new(identity, declared.naming)
     };
-    let mut state = State::new(agent, problem, config, seed, interface);
+    let mut state = AgentState::new(agent, problem, config, seed, interface);
     state.seed_agent();
     Ok(state)
 }
@@ -426,7 +426,7 @@ struct Saved {
 }
 
 /// Saves the agent and its random stream as JSON.
-pub(crate) fn save(state: &mut State) -> PyResult<String> {
+pub(crate) fn save(state: &mut AgentState) -> PyResult<String> {
     let agent = serde_json::from_str(&state.agent.save().map_err(raise)?).map_err(unreadable)?;
     let saved = Saved {
         format: FORMAT.into(),
@@ -444,7 +444,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 }
 
 /// Restores an agent from [`save`], or from a snapshot of the core.
-pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<State> {
+pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<AgentState> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
     if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
         let restored = AgentConfig::restore(json).map_err(raise)?;
@@ -475,7 +475,7 @@ fn resumed(
     sampler: Sampler,
     mut interface: Interface,
     kind: Option<&str>,
-) -> PyResult<State> {
+) -> PyResult<AgentState> {
     let Restored {
         mut agent,
         problem,
@@ -509,7 +509,7 @@ fn resumed(
             "it holds an agent of kind `{own}`, not `{kind}`: use banister.load"
         )));
     }
-    let mut state = State::new(agent, problem, config, sampler, interface);
+    let mut state = AgentState::new(agent, problem, config, sampler, interface);
     state.enter(round);
     Ok(state)
 }

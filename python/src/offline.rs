@@ -19,7 +19,7 @@ use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::{declared, to_json, to_python};
 use crate::log::{Columns, with_ranges};
-use crate::state::{LastRound, State};
+use crate::state::{AgentState, LastRound};
 
 /// Interval between Python's looks at a running replay.
 const LOOK: Duration = Duration::from_millis(50);
@@ -136,7 +136,7 @@ pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
 
 /// Teaches an agent with a log: all of it, or, if that fails half-way, the agent is as it was.
 fn teach<R>(
-    state: &mut State,
+    state: &mut AgentState,
     log: Log,
     work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
 ) -> PyResult<R> {
@@ -199,7 +199,7 @@ pub(crate) fn replay_log<'py>(
 }
 
 /// The last round of a log as an agent takes it.
-fn last_round(features: Features, arms: usize, state: &State) -> LastRound {
+fn last_round(features: Features, arms: usize, state: &AgentState) -> LastRound {
     let last = |numbers: &[f64], width: usize| numbers[numbers.len() - width..].to_vec();
     match features {
         _ if !state.config.takes_features() => LastRound::Arms,

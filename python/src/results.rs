@@ -27,7 +27,7 @@ pub(crate) struct Results {
 
 /// Tables by name that are built when somebody asks for them, and then kept.
 #[derive(Default)]
-pub(crate) struct LazyTables(Mutex<HashMap<String, Arc<Table>>>);
+pub(crate) struct LazyTables(Mutex<HashMap<String, Arc<TableAndBatch>>>);
 
 impl LazyTables {
     pub(crate) fn get(
@@ -40,18 +40,18 @@ impl LazyTables {
             return Ok(ResultTable(Arc::clone(table)));
         }
         let data = build().ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        let table = Table::new(data);
+        let table = TableAndBatch::new(data);
         tables.insert(name.into(), Arc::clone(&table));
         Ok(ResultTable(table))
     }
 }
 
-struct Table {
+struct TableAndBatch {
     data: DataTable,
     batch: Result<RecordBatch, ArrowError>,
 }
 
-impl Table {
+impl TableAndBatch {
     fn new(data: DataTable) -> Arc<Self> {
         let columns = data.columns.iter().map(|column| {
             let values: ArrayRef = match &column.values {
@@ -131,7 +131,7 @@ impl Results {
 /// A table of results. Anything that speaks the Arrow C data interface takes it as it is:
 /// `pyarrow.table(t)`, `polars.DataFrame(t)`.
 #[pyclass(frozen, module = "banister._native")]
-pub(crate) struct ResultTable(Arc<Table>);
+pub(crate) struct ResultTable(Arc<TableAndBatch>);
 
 impl ResultTable {
     pub(crate) fn data(&self) -> &DataTable {
@@ -143,7 +143,7 @@ impl ResultTable {
 impl ResultTable {
     #[new]
     fn from_pickle(pickled: &[u8]) -> PyResult<Self> {
-        Ok(Self(Table::new(pickle::restore(pickled)?)))
+        Ok(Self(TableAndBatch::new(pickle::restore(pickled)?)))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

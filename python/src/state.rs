@@ -42,7 +42,7 @@ impl Sampler {
 }
 
 /// An agent of the core with what Python keeps beside it.
-pub(crate) struct State {
+pub(crate) struct AgentState {
     pub agent: Box<dyn banister::Agent>,
     pub problem: Problem,
     pub config: AgentConfig,
@@ -60,7 +60,7 @@ pub(crate) struct State {
     described: Option<(Alarm, AlarmText)>,
 }
 
-/// How Python refers to arms, contexts, segments and decisions; snapshots have it beside the agent's own.
+/// Names that Python has for arms, contexts, segments and decisions; snapshots have them beside the agent's own.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Interface {
@@ -121,7 +121,7 @@ struct Unannounced {
     policy: Arc<Policy>,
 }
 
-impl State {
+impl AgentState {
     pub(crate) fn new(
         agent: Box<dyn banister::Agent>,
         problem: Problem,
@@ -284,7 +284,7 @@ impl State {
     }
 
     /// Decides and draws: among the actions of the last round unless others are offered. `given` is a user-supplied
-    /// uniform number, `batch` the key by [`State::batch`].
+    /// uniform number, `batch` the key by [`AgentState::batch`].
     pub(crate) fn decide(
         &mut self,
         offered: Option<Choice<'_>>,

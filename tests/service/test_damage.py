@@ -133,7 +133,7 @@ def test_a_damaged_log_is_found_out(filled, serve, damage):
         assert file.execute(damage).rowcount > 0
         file.execute("DELETE FROM snapshots")
     done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
-    reason = done.stderr.removeprefix("banister: ").strip()
+    reason = done.stderr.removeprefix("banisterd: ").strip()
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
     wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
@@ -147,7 +147,7 @@ def test_snapshots_do_not_hide_damage(filled, serve, damage):
     with opened(data_dir) as file:
         assert file.execute(damage).rowcount > 0
     done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
-    reason = done.stderr.removeprefix("banister: ").strip()
+    reason = done.stderr.removeprefix("banisterd: ").strip()
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
     wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
@@ -174,7 +174,7 @@ def test_no_bit_flips_unnoticed(filled, serve, tmp_path):
             assert rebuilt["events"] == sound["events"], place
             assert [(e["name"], e["digest"]) for e in rebuilt["experiments"]] == learned, place
         else:
-            found.append((folder, done.stderr.removeprefix("banister: ").strip()))
+            found.append((folder, done.stderr.removeprefix("banisterd: ").strip()))
     assert len(found) > 5
     # Of a file that cannot even be opened, it is told at the start.
     opened = [(folder, reason) for folder, reason in found if reason.startswith(("event", "the file is damaged"))]

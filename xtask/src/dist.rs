@@ -13,7 +13,7 @@ pub const STEPS: [Step; 3] = [
     Step::new("wheel", &[Need::Python(TESTS)], wheel),
 ];
 
-/// What people run.
+/// The programs of a release.
 const PROGRAMS: [&str; 2] = ["banister", "banisterd"];
 
 pub const AUDIT: [Step; 1] = [Step::new("audit", &[Need::Cargo("cargo-deny")], || {

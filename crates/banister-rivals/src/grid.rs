@@ -86,8 +86,10 @@ impl AgentConfig {
 
     /// The same agent under another name in results.
     pub fn with_label(self, label: impl Into<String>) -> Self {
-        let mut declared = serde_json::to_value(&self).unwrap_or_default();
-        declared["label"] = json!(label.into());
-        serde_json::from_value(declared).unwrap_or(self)
+        let declared = serde_json::to_value(&self).and_then(|mut declared| {
+            declared["label"] = json!(label.into());
+            serde_json::from_value(declared)
+        });
+        declared.unwrap_or(self)
     }
 }

@@ -39,15 +39,15 @@ impl Failure {
         })
     }
 
-    /// Prints the reason and gives the exit code.
-    pub fn report(self) -> u8 {
+    /// Prints the reason, in the name of the program, and gives the exit code.
+    pub fn report(self, program: &str) -> u8 {
         match self {
             Self::Input(report) => {
                 eprintln!("{report}");
                 2
             }
             Self::Other(message) => {
-                eprintln!("banister: {message}");
+                eprintln!("{program}: {message}");
                 1
             }
             Self::Closed => 0,

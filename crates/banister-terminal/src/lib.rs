@@ -59,7 +59,7 @@ pub fn main_from<A: Parser>(
     };
     match run(args) {
         Ok(()) => 0,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(A::command().get_name()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::decision::{Decision, Naming, from_pickle, shown, to_pickle};
 use crate::error::{invalid, mistyped, raise, refused};
 use crate::input::{Numbers, by_column, count, place, same_rows, uniform};
 use crate::pickle::{self, Reduced};
-use crate::state::State;
+use crate::state::AgentState;
 
 /// An argument that may be missing.
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -202,8 +202,8 @@ pub(super) fn decide(
     }
 }
 
-/// Key of the batch ([`State::batch`]). Outcomes of decisions that nobody keeps come by name: nothing waits for them.
-fn batch_of(state: &State, size: usize, is_kept: bool) -> Option<u64> {
+/// Key of the batch ([`AgentState::batch`]). Outcomes of decisions that nobody keeps come by name: nothing waits for them.
+fn batch_of(state: &AgentState, size: usize, is_kept: bool) -> Option<u64> {
     if is_kept { state.batch(size) } else { Some(0) }
 }
 
@@ -228,7 +228,7 @@ fn decide_each<'a>(
 
 /// Draws many times from one policy.
 fn draw_many(
-    state: &mut State,
+    state: &mut AgentState,
     size: usize,
     given: Option<&[f64]>,
     batch: Option<u64>,

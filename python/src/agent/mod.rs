@@ -22,7 +22,7 @@ use crate::fields;
 use crate::input::{Numbers, costs, number, uniform};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
-use crate::state::{State, context_arms};
+use crate::state::{AgentState, context_arms};
 
 /// More numbers than this in one call, and other Python threads may run meanwhile.
 const LONG: usize = 1 << 13;
@@ -40,7 +40,7 @@ enum Of {
 /// An agent: decides, observes, learns. Make one with its class, e.g. `banister.Opb(...)`.
 #[pyclass(subclass, frozen, module = "banister")]
 pub(crate) struct Agent {
-    state: Mutex<State>,
+    state: Mutex<AgentState>,
     guardrails: Arc<Vec<String>>,
     /// Length of feature vectors; `None` for agents that take none.
     pub dimension: Option<usize>,
@@ -59,7 +59,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    fn from_state(state: State) -> Self {
+    fn from_state(state: AgentState) -> Self {
         let exact = serde_json::to_value(&state.config)
             .is_ok_and(|config| config.get("solver").and_then(Value::as_str) == Some("exact"));
         let segments =
@@ -99,9 +99,9 @@ impl Agent {
         &self,
         py: Python<'_>,
         slow: bool,
-        work: impl FnOnce(&mut State) -> R + Send,
+        work: impl FnOnce(&mut AgentState) -> R + Send,
     ) -> PyResult<R> {
-        let work = |state: &mut State| {
+        let work = |state: &mut AgentState| {
             if state.is_broken {
                 return Err(PyRuntimeError::new_err(
                     "this agent failed in the middle of an earlier call and cannot go on: load it from \
@@ -468,7 +468,8 @@ impl Agent {
     /// Clears the alarms, once a person has seen them: their tests start anew, and the safe action is not
     /// forced any more.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, false, State::acknowledge)?.map_err(raise)
+        self.with(py, false, AgentState::acknowledge)?
+            .map_err(raise)
     }
 
     /// The assumptions that certificates rest on: pairs of a text, and True if a monitor watches it.
@@ -683,7 +684,7 @@ impl Agent {
 
     /// Forgets all outcomes: the agent is as it was made, but for its random draws, which do not repeat.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, true, State::reset)?.map_err(raise)
+        self.with(py, true, AgentState::reset)?.map_err(raise)
     }
 
     /// Returns the whole state as JSON, random stream included.

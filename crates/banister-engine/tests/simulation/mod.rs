@@ -62,7 +62,7 @@ fn whatever_fails_callers_and_log_agree() {
     if let Some(seed) = number("SEED") {
         let (lived, trace) = run(seed, None, true);
         trace.iter().for_each(|line| println!("{line}"));
-        println!("{:#?}", lived.expect("this world is as it has to be"));
+        println!("{:#?}", lived.expect("every invariant holds"));
         return;
     }
     let first = number("FIRST").unwrap_or(0);

@@ -80,7 +80,7 @@ pub struct World {
     pub numbers: Numbers,
 }
 
-/// Lives through a world; an error says what was not as it has to be.
+/// Plays one world; an error names the invariant that failed.
 pub fn run(seed: u64, bug: Option<Bug>, traced: bool) -> (Result<Numbers, String>, Vec<String>) {
     let mut world = World::new(seed, bug, traced);
     let forgets = match bug {

@@ -6,7 +6,7 @@
 
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -41,7 +41,7 @@ struct Always {
 }
 
 impl Rule for Always {
-    fn plan(&mut self, _: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, _: &ArmEvidence, plan: &mut Plan) {
         plan.play(self.arm);
     }
 }

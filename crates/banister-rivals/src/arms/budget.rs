@@ -7,33 +7,33 @@ use banister::Error;
 use banister::toolkit::broken;
 use serde::{Deserialize, Serialize};
 
-use super::Evidence;
+use super::ArmEvidence;
 
 /// The budgets, and what has been observed to be spent of them, in standard units.
-pub(super) struct Budget {
+pub(super) struct Knapsacks {
     /// T.
     pub horizon: u64,
     /// B_i = τ_i·T.
     pub limits: Vec<f64>,
-    memory: SavedBudget,
+    memory: KnapsacksState,
 }
 
 /// State of the budgets, for snapshots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SavedBudget {
+pub(super) struct KnapsacksState {
     spent: Vec<f64>,
     /// Some budget was once spent. Sums of sub-Gaussian costs can fall again; this stays.
     over: bool,
 }
 
-impl Budget {
-    pub fn new(evidence: &Evidence, horizon: u64) -> Self {
+impl Knapsacks {
+    pub fn new(evidence: &ArmEvidence, horizon: u64) -> Self {
         let thresholds = &evidence.bounds.thresholds;
         Self {
             horizon,
             limits: thresholds.iter().map(|t| t * horizon as f64).collect(),
-            memory: SavedBudget {
+            memory: KnapsacksState {
                 spent: vec![0.0; thresholds.len()],
                 over: false,
             },
@@ -47,7 +47,7 @@ impl Budget {
     }
 
     /// Counts what an outcome cost; `evidence` is still as it was before it.
-    pub fn spend(&mut self, evidence: &Evidence, costs: &[f64]) {
+    pub fn spend(&mut self, evidence: &ArmEvidence, costs: &[f64]) {
         let left = self.horizon.saturating_sub(evidence.outcomes + 1) as f64;
         for (i, guardrail) in evidence.problem.guardrails.iter().enumerate() {
             self.memory.spent[i] += guardrail.standardise(costs[i]);
@@ -57,15 +57,15 @@ impl Budget {
     }
 
     /// True if nothing is left of some budget, or of the rounds.
-    pub fn is_over(&self, evidence: &Evidence) -> bool {
+    pub fn is_over(&self, evidence: &ArmEvidence) -> bool {
         self.memory.over || evidence.outcomes >= self.horizon
     }
 
-    pub fn save(&self) -> SavedBudget {
+    pub fn save(&self) -> KnapsacksState {
         self.memory.clone()
     }
 
-    pub fn restore(&mut self, saved: SavedBudget) -> Result<(), Error> {
+    pub fn restore(&mut self, saved: KnapsacksState) -> Result<(), Error> {
         if saved.spent.len() != self.limits.len() {
             return Err(broken(format!("it holds {} budgets", saved.spent.len())));
         }

@@ -13,7 +13,7 @@
 use banister::toolkit::open_unit;
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
 
@@ -38,7 +38,7 @@ impl ArmConfig for ConservativeUcbConfig {
 struct ConservativeUcb;
 
 /// True if the budgets so far can pay for an arm.
-fn affordable(evidence: &Evidence, candidate: usize) -> bool {
+fn affordable(evidence: &ArmEvidence, candidate: usize) -> bool {
     let bounds = &evidence.bounds;
     let rounds = evidence.outcomes as f64 + 1.0;
     std::iter::zip(&bounds.cost_upper, &bounds.thresholds).all(|(upper, threshold)| {
@@ -49,7 +49,7 @@ fn affordable(evidence: &Evidence, candidate: usize) -> bool {
 }
 
 impl Rule for ConservativeUcb {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let (candidate, _) = evidence.best(|arm| evidence.bounds.reward_upper[arm]);
         plan.play(if affordable(evidence, candidate) {
             candidate

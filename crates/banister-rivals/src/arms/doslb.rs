@@ -12,7 +12,7 @@ use banister::toolkit::open_unit;
 use banister::{Error, Problem};
 
 use super::phase_one::PhaseOne;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 
 config! {
@@ -35,7 +35,7 @@ struct Doslb {
 }
 
 impl Rule for Doslb {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
         let lp = Lp {
             reward: &bounds.reward_upper,

@@ -8,7 +8,7 @@ use banister::toolkit::{CheckedProblem, Signal};
 /// Counts, sums and intervals of all arms, in standard units: signals in [0, 1], costs counted from the
 /// harmless end. Columns of `bounds` are arms.
 #[derive(Debug, Clone)]
-pub(crate) struct Evidence {
+pub(crate) struct ArmEvidence {
     pub problem: CheckedProblem,
     pub estimates: Estimates,
     /// U, l, u and the thresholds τ. The safe arm's known costs are in force, whatever was observed.
@@ -19,7 +19,7 @@ pub(crate) struct Evidence {
     pub outcomes: u64,
 }
 
-impl Evidence {
+impl ArmEvidence {
     /// No outcomes yet; upper cost bounds hold together with probability 1 − `delta`, the others with the
     /// budget that OPB gives them too.
     pub(super) fn new(problem: CheckedProblem, delta: f64) -> Self {

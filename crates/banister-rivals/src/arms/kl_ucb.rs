@@ -12,7 +12,7 @@ use banister::toolkit::finite;
 use banister::{Error, Problem};
 
 use super::divergence::Divergence;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -45,7 +45,7 @@ struct KlUcb {
 }
 
 impl Rule for KlUcb {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let log = libm::log(evidence.outcomes.max(1) as f64);
         // ln ln t is taken as 0 before it is positive.
         let level = if self.c > 0.0 {

@@ -21,8 +21,8 @@ use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::{Budget, SavedBudget};
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::budget::{Knapsacks, KnapsacksState};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -51,7 +51,7 @@ impl ArmConfig for LagrangeBwkConfig {
             positive("epsilon", epsilon)?;
         }
         ArmRival::new(problem, self.kind(), self.delta, |evidence| {
-            let budget = Budget::new(evidence, horizon);
+            let budget = Knapsacks::new(evidence, horizon);
             if let Some(g) = (evidence.problem.guardrails.iter()).find(|g| !(g.threshold > 0.0)) {
                 let allowed = format!("it needs budgets above 0, and that of `{}` is not", g.name);
                 return Err(Error::invalid("kind", self.kind(), allowed));
@@ -91,14 +91,14 @@ struct LagrangeBwk {
     policy: Vec<f64>,
     /// ln of Hedge's weights, time last.
     prices: Vec<f64>,
-    budget: Budget,
+    budget: Knapsacks,
 }
 
 /// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
-    budget: SavedBudget,
+    budget: KnapsacksState,
     weights: Vec<f64>,
     prices: Vec<f64>,
 }
@@ -124,7 +124,7 @@ impl LagrangeBwk {
 }
 
 impl Rule for LagrangeBwk {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         plan.play(evidence.safe());
         if !self.budget.is_over(evidence) {
             self.mix();
@@ -132,7 +132,7 @@ impl Rule for LagrangeBwk {
         }
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, reward: f64, costs: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, arm: usize, reward: f64, costs: &[f64]) {
         if !self.budget.is_over(evidence) {
             self.mix();
             let most = largest(&self.prices);
@@ -171,7 +171,7 @@ impl Rule for LagrangeBwk {
         })
     }
 
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, _: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         let Memory {
             budget,
             weights,

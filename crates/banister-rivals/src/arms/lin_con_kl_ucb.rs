@@ -16,7 +16,7 @@ use banister::{Error, Problem};
 
 use super::divergence::Divergence;
 use super::program::Program;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -44,7 +44,7 @@ struct LinConKlUcb {
 }
 
 impl Rule for LinConKlUcb {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let level = libm::log(evidence.outcomes.max(1) as f64);
         let Program { reward, costs, .. } = &mut self.program;
         for arm in 0..evidence.arms() {

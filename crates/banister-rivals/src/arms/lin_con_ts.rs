@@ -17,7 +17,7 @@ use banister::{Error, Problem};
 
 use super::posterior::Posterior;
 use super::program::Program;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -46,7 +46,7 @@ struct LinConTs {
 }
 
 impl Rule for LinConTs {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let rng = &mut self.stream.rng;
         for arm in 0..evidence.arms() {
             let n = evidence.pulls(arm);

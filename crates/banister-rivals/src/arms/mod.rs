@@ -51,7 +51,7 @@ pub use thompson::ThompsonConfig;
 pub use ucb_bwk::UcbBwkConfig;
 pub use ucb1::Ucb1Config;
 
-use evidence::Evidence;
+use evidence::ArmEvidence;
 use plan::Plan;
 pub(crate) use rival::RuleOnArms;
 use rival::{ArmConfig, ArmRival, Rule};

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::descent::Descent;
 use super::margin::LargestMargin;
-use super::{ArmRival, Evidence, Plan, Rule};
+use super::{ArmEvidence, ArmRival, Plan, Rule};
 use crate::saved::{part, to_part};
 use crate::setting::known_safe_costs;
 
@@ -72,7 +72,7 @@ impl Settings {
 
     /// η of the T − `since` rounds that are left: √(ln(8m|X|²KT/δ)/(|X|KT)), with |X| = 2, as the paper's layers
     /// of one decision are its first state and its last.
-    fn rate(&self, evidence: &Evidence, since: u64) -> f64 {
+    fn rate(&self, evidence: &ArmEvidence, since: u64) -> f64 {
         self.learning_rate.unwrap_or_else(|| {
             let arms = evidence.arms() as f64;
             let rows = evidence.problem.guardrails.len().max(1) as f64;
@@ -131,7 +131,7 @@ pub(super) struct Ops {
 }
 
 impl Ops {
-    pub fn new(settings: Settings, evidence: &Evidence) -> Self {
+    pub fn new(settings: Settings, evidence: &ArmEvidence) -> Self {
         let (arms, guardrails) = (evidence.arms(), evidence.problem.guardrails.len());
         let mut baseline = Vec::with_capacity(arms);
         if !settings.search {
@@ -155,7 +155,7 @@ impl Ops {
     }
 
     /// Plans the present round, once.
-    fn refresh(&mut self, evidence: &Evidence) {
+    fn refresh(&mut self, evidence: &ArmEvidence) {
         if self.planned == Some(evidence.outcomes) {
             return;
         }
@@ -190,7 +190,7 @@ impl Ops {
 
     /// A step of MA-OPS's search; false once it has its baseline: a policy with half of the largest margin that
     /// any may have.
-    fn search(&mut self, evidence: &Evidence) -> bool {
+    fn search(&mut self, evidence: &ArmEvidence) -> bool {
         let bounds = &evidence.bounds;
         let margin_of = |policy: &[(usize, f64)]| {
             let rows = std::iter::zip(&bounds.cost_upper, &bounds.thresholds);
@@ -231,12 +231,12 @@ impl Ops {
 }
 
 impl Rule for Ops {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         self.refresh(evidence);
         plan.copy(&self.plan);
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, reward: f64, _: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, arm: usize, reward: f64, _: &[f64]) {
         let descends = self.settings.update == Update::Omd;
         if !descends && !self.learned.baseline.is_empty() {
             return;
@@ -262,7 +262,7 @@ impl Rule for Ops {
         to_part(&self.learned)
     }
 
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, evidence: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         let learned: Learned = part("memory", memory)?;
         let arms = evidence.arms();
         let baseline = &learned.baseline;

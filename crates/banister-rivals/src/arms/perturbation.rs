@@ -2,7 +2,7 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::Evidence;
+use super::ArmEvidence;
 use super::program::Program;
 use crate::stream::Stream;
 
@@ -16,7 +16,7 @@ pub(super) struct Perturbation {
 }
 
 impl Perturbation {
-    pub fn new(evidence: &Evidence, omega: f64) -> Self {
+    pub fn new(evidence: &ArmEvidence, omega: f64) -> Self {
         Self {
             omega,
             r: evidence.signals().map(|signal| signal.r()).collect(),
@@ -26,7 +26,7 @@ impl Perturbation {
     }
 
     /// Writes r̃ and c̃; one η per arm, in the order of the arms. Known costs do not move.
-    pub fn sample(&mut self, evidence: &Evidence) {
+    pub fn sample(&mut self, evidence: &ArmEvidence) {
         for arm in 0..evidence.arms() {
             let eta: f64 = StandardNormal.sample(&mut self.stream.rng);
             let n = evidence.pulls(arm) as f64;

@@ -19,7 +19,7 @@ use banister::toolkit::{broken, finite, open_unit, positive};
 use banister::{Error, Problem};
 use serde_json::Value;
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 
@@ -69,7 +69,7 @@ impl ArmConfig for PessimisticOptimisticConfig {
 
 impl PessimisticOptimisticConfig {
     /// The smallest margin of the safe arm; 1 where there is nothing to keep.
-    fn safe_margin(&self, evidence: &Evidence) -> Result<f64, Error> {
+    fn safe_margin(&self, evidence: &ArmEvidence) -> Result<f64, Error> {
         let mut smallest = 1.0_f64;
         for guardrail in &evidence.problem.guardrails {
             let Some(known) = guardrail.safe_cost else {
@@ -95,7 +95,7 @@ struct PessimisticOptimistic {
 }
 
 /// ĉ: what is declared of the safe arm, else the mean so far.
-fn cost(evidence: &Evidence, arm: usize, i: usize) -> f64 {
+fn cost(evidence: &ArmEvidence, arm: usize, i: usize) -> f64 {
     match evidence.problem.guardrails[i].safe_cost {
         Some(known) if arm == evidence.safe() => known,
         _ => evidence.mean(arm, i + 1).unwrap_or(0.0),
@@ -103,12 +103,12 @@ fn cost(evidence: &Evidence, arm: usize, i: usize) -> f64 {
 }
 
 /// √t of the round that the next outcome ends.
-fn root(evidence: &Evidence) -> f64 {
+fn root(evidence: &ArmEvidence) -> f64 {
     (evidence.outcomes as f64 + 1.0).sqrt()
 }
 
 impl Rule for PessimisticOptimistic {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         // Without a guardrail there is nothing to price.
         let inverse = if self.queues.is_empty() {
             0.0
@@ -126,7 +126,7 @@ impl Rule for PessimisticOptimistic {
         }
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, _: f64, _: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, arm: usize, _: f64, _: &[f64]) {
         let tightening = self.tightening / root(evidence);
         for (i, queue) in self.queues.iter_mut().enumerate() {
             let threshold = evidence.bounds.thresholds[i];
@@ -138,7 +138,7 @@ impl Rule for PessimisticOptimistic {
         to_part(&self.queues)
     }
 
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, _: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         let queues: Vec<f64> = part("queues", memory)?;
         if queues.len() != self.queues.len() || queues.iter().any(|q| !(*q >= 0.0)) {
             return Err(broken(format!("its queues are {queues:?}")));

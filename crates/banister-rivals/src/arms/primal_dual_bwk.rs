@@ -20,8 +20,8 @@ use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::{Budget, SavedBudget};
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::budget::{Knapsacks, KnapsacksState};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -45,7 +45,7 @@ impl ArmConfig for PrimalDualBwkConfig {
             positive("epsilon", epsilon)?;
         }
         ArmRival::new(problem, self.kind(), self.delta, |evidence| {
-            let budget = Budget::new(evidence, horizon);
+            let budget = Knapsacks::new(evidence, horizon);
             let smallest = budget.smallest();
             let resources = budget.limits.len() + 1;
             let epsilon = self
@@ -75,27 +75,27 @@ struct PrimalDualBwk {
     log_prices: Vec<f64>,
     /// v over its largest entry; written anew in every round.
     prices: Vec<f64>,
-    budget: Budget,
+    budget: Knapsacks,
 }
 
 /// Memory beside the evidence, for snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
-    budget: SavedBudget,
+    budget: KnapsacksState,
     log_prices: Vec<f64>,
 }
 
 impl PrimalDualBwk {
     /// Optimistic consumption of a resource by an arm, rescaled.
-    fn consumption(&self, evidence: &Evidence, arm: usize, resource: usize) -> f64 {
+    fn consumption(&self, evidence: &ArmEvidence, arm: usize, resource: usize) -> f64 {
         let row = evidence.bounds.cost_lower.get(resource);
         self.scales[resource] * row.map_or(1.0, |lower| lower[arm])
     }
 }
 
 impl Rule for PrimalDualBwk {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let reward = &evidence.bounds.reward_upper;
         if self.budget.is_over(evidence) {
             plan.play(evidence.safe());
@@ -117,7 +117,7 @@ impl Rule for PrimalDualBwk {
         plan.play(best);
     }
 
-    fn learn(&mut self, evidence: &Evidence, arm: usize, _: f64, costs: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, arm: usize, _: f64, costs: &[f64]) {
         self.budget.spend(evidence, costs);
         for resource in 0..self.log_prices.len() {
             let consumed = self.consumption(evidence, arm, resource);
@@ -132,7 +132,7 @@ impl Rule for PrimalDualBwk {
         })
     }
 
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, _: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         let Memory { budget, log_prices } = part("memory", memory)?;
         if log_prices.len() != self.log_prices.len() || log_prices.iter().any(|p| !(*p >= 0.0)) {
             return Err(broken(format!(

@@ -2,7 +2,7 @@
 
 use banister::solve::{Lp, Solution};
 
-use super::Evidence;
+use super::ArmEvidence;
 use super::phase_one::PhaseOne;
 
 /// LP(`reward`; `costs`) and where its solver stopped.
@@ -16,7 +16,7 @@ pub(super) struct Program {
 
 impl Program {
     /// Nothing is known yet: rewards 1, costs 0.
-    pub fn new(evidence: &Evidence) -> Self {
+    pub fn new(evidence: &ArmEvidence) -> Self {
         let arms = evidence.arms();
         Self {
             solver: PhaseOne::default(),

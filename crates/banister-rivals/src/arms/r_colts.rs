@@ -15,7 +15,7 @@ use banister::toolkit::{open_unit, positive};
 use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::stream::Stream;
 
@@ -60,7 +60,7 @@ struct RColts {
 }
 
 impl Rule for RColts {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
         let mut most = f64::NEG_INFINITY;
         plan.surrender(evidence.arms());

@@ -6,7 +6,7 @@ use banister::{AgentView, ArmEstimate, Error, Fallback, Outcome, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Evidence, Plan};
+use super::{ArmEvidence, Plan};
 use crate::config::RivalConfig;
 use crate::setting::no_relative;
 use crate::status;
@@ -15,10 +15,10 @@ use crate::stream::{Stream, StreamState};
 /// Decision rule of a rival on arms.
 pub(crate) trait Rule: Send + 'static {
     /// Writes the round's policy. Nothing is allocated once warm.
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan);
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan);
 
     /// An outcome came; `evidence` is still as it was before it. Reward and costs are as observed.
-    fn learn(&mut self, evidence: &Evidence, arm: usize, reward: f64, costs: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, arm: usize, reward: f64, costs: &[f64]) {
         let _ = (evidence, arm, reward, costs);
     }
 
@@ -36,7 +36,7 @@ pub(crate) trait Rule: Send + 'static {
     }
 
     /// Takes that up again.
-    fn restore(&mut self, evidence: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, evidence: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         let _ = (evidence, memory);
         Ok(())
     }
@@ -50,7 +50,7 @@ pub(crate) trait ArmConfig: RivalConfig {
 
 /// A rule and its evidence.
 pub(crate) struct ArmRival {
-    evidence: Evidence,
+    evidence: ArmEvidence,
     rule: Box<dyn Rule>,
 }
 
@@ -60,11 +60,11 @@ impl ArmRival {
         problem: &Problem,
         kind: &'static str,
         delta: f64,
-        rule: impl FnOnce(&Evidence) -> Result<R, Error>,
+        rule: impl FnOnce(&ArmEvidence) -> Result<R, Error>,
     ) -> Result<Self, Error> {
         let problem = problem.check()?;
         no_relative(kind, &problem)?;
-        let evidence = Evidence::new(problem, delta);
+        let evidence = ArmEvidence::new(problem, delta);
         let rule = Box::new(rule(&evidence)?);
         Ok(Self { evidence, rule })
     }

@@ -13,7 +13,7 @@ use banister::toolkit::{open_unit, positive};
 use banister::{Error, Problem};
 
 use super::perturbation::Perturbation;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::setting::known_safe_costs;
 use crate::stream::Stream;
@@ -42,7 +42,7 @@ impl ArmConfig for SColtsConfig {
 struct SColts(Perturbation);
 
 impl Rule for SColts {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         self.0.sample(evidence);
         let bounds = &evidence.bounds;
         // The safe arm's costs are known and within, so there is a policy.

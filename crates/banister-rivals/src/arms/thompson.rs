@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use banister::{Error, Problem};
 
 use super::posterior::Posterior;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -38,7 +38,7 @@ struct Thompson {
 }
 
 impl Rule for Thompson {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let (mut best, mut most) = (evidence.safe(), f64::NEG_INFINITY);
         for arm in 0..evidence.arms() {
             let (n, sum) = (evidence.pulls(arm), evidence.estimates.sum(arm, 0));

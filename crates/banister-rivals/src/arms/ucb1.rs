@@ -9,7 +9,7 @@
 use banister::toolkit::positive;
 use banister::{Error, Problem};
 
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{DELTA, Registered, config};
 
 config! {
@@ -38,7 +38,7 @@ struct Ucb1 {
 }
 
 impl Rule for Ucb1 {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let log = libm::log(evidence.outcomes.max(1) as f64);
         let (mut best, mut index) = (0, f64::NEG_INFINITY);
         for arm in 0..evidence.arms() {

@@ -16,9 +16,9 @@ use banister::toolkit::{finite, open_unit};
 use banister::{Error, Problem};
 use serde_json::Value;
 
-use super::budget::Budget;
+use super::budget::Knapsacks;
 use super::phase_one::PhaseOne;
-use super::{ArmConfig, ArmRival, Evidence, Plan, Rule, RuleOnArms};
+use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 use crate::saved::{part, to_part};
 use crate::setting::horizon;
@@ -49,7 +49,7 @@ impl ArmConfig for UcbBwkConfig {
             ));
         }
         ArmRival::new(problem, self.kind(), self.delta, |evidence| {
-            let budget = Budget::new(evidence, horizon);
+            let budget = Knapsacks::new(evidence, horizon);
             let epsilon = self.epsilon.unwrap_or_else(|| {
                 let arms = evidence.arms() as f64;
                 let log = libm::log(horizon as f64);
@@ -68,12 +68,12 @@ impl ArmConfig for UcbBwkConfig {
 struct UcbBwk {
     /// (1−ε)τ.
     thresholds: Vec<f64>,
-    budget: Budget,
+    budget: Knapsacks,
     solver: PhaseOne,
 }
 
 impl Rule for UcbBwk {
-    fn plan(&mut self, evidence: &Evidence, plan: &mut Plan) {
+    fn plan(&mut self, evidence: &ArmEvidence, plan: &mut Plan) {
         let bounds = &evidence.bounds;
         if self.budget.is_over(evidence) {
             plan.play(bounds.safe);
@@ -91,7 +91,7 @@ impl Rule for UcbBwk {
         }
     }
 
-    fn learn(&mut self, evidence: &Evidence, _: usize, _: f64, costs: &[f64]) {
+    fn learn(&mut self, evidence: &ArmEvidence, _: usize, _: f64, costs: &[f64]) {
         self.budget.spend(evidence, costs);
     }
 
@@ -103,7 +103,7 @@ impl Rule for UcbBwk {
         to_part(self.budget.save())
     }
 
-    fn restore(&mut self, _: &Evidence, memory: &Value) -> Result<(), Error> {
+    fn restore(&mut self, _: &ArmEvidence, memory: &Value) -> Result<(), Error> {
         self.budget.restore(part("memory", memory)?)
     }
 }

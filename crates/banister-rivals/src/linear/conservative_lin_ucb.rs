@@ -37,7 +37,7 @@ impl LinearConfig for ConservativeLinUcbConfig {
             Ok(ConservativeLinUcb {
                 confidence: parameters.confidence(evidence),
                 budgets: budgets
-                    .map(|(guardrail, signal)| Budget {
+                    .map(|(guardrail, signal)| ConservativeBudget {
                         threshold: guardrail.shown_threshold * signal.scale,
                         // Known: refused above where it is not.
                         safe: guardrail.safe_cost.unwrap_or(1.0) - signal.offset,
@@ -55,14 +55,14 @@ impl LinearConfig for ConservativeLinUcbConfig {
 
 struct ConservativeLinUcb {
     confidence: Confidence,
-    budgets: Vec<Budget>,
+    budgets: Vec<ConservativeBudget>,
     played: Played,
     /// Room for W times the sum and an action.
     whitened: Vec<f64>,
 }
 
 /// One guardrail, in prediction units.
-struct Budget {
+struct ConservativeBudget {
     threshold: f64,
     /// The safe action's cost.
     safe: f64,

@@ -4,14 +4,14 @@ use super::pair_passes::{self, Line};
 use super::passes::{self, BLOCK};
 use super::problem::ConeProblem;
 use super::scaled::ScaledProblem;
-use super::search::{Budget, Search};
+use super::search::{Search, WorkBudget};
 use crate::lp::{Chord, climb};
 
 /// A row where more than one pair in this many is left by the screen is crowded.
 const MANY: usize = 32;
 
 /// With no more actions than this, solving a row's pairs is as cheap as ruling them out.
-const SMALL: usize = 16;
+pub(super) const SMALL: usize = 16;
 
 /// The pair scan and its workspace.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +94,7 @@ impl Pairs {
         scaled: &ScaledProblem,
         exposed: &[f64],
         search: &mut Search,
-        budget: &mut Budget<'_, '_>,
+        budget: &mut WorkBudget<'_, '_>,
     ) {
         let k = scaled.actions;
         let target = search.target();
@@ -130,7 +130,7 @@ impl Pairs {
         scaled: &ScaledProblem,
         exposed: &[f64],
         search: &mut Search,
-        budget: &mut Budget<'_, '_>,
+        budget: &mut WorkBudget<'_, '_>,
         i: usize,
     ) {
         budget.spend((scaled.actions * (scaled.dimension + 8)) as u64);

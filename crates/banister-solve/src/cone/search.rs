@@ -4,7 +4,7 @@ use super::policy::Policy;
 use super::problem::{ConeLimits, ConeProblem};
 
 /// The caller's limits and what is left of them.
-pub(crate) struct Budget<'a, 'l> {
+pub(crate) struct WorkBudget<'a, 'l> {
     limits: &'a mut ConeLimits<'l>,
     pub spent: u64,
     polled: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Budget<'a, 'l> {
 /// Work between two looks at the caller's clock.
 const POLL: u64 = 20_000;
 
-impl<'a, 'l> Budget<'a, 'l> {
+impl<'a, 'l> WorkBudget<'a, 'l> {
     pub(crate) fn new(limits: &'a mut ConeLimits<'l>) -> Self {
         Self {
             limits,

@@ -20,7 +20,7 @@ use super::linear::Linear;
 use super::passes;
 use super::problem::ConeProblem;
 use super::scaled::ScaledProblem;
-use super::search::{Budget, Search};
+use super::search::{Search, WorkBudget};
 use super::sweep::directions;
 
 /// Nodes after which the gap is reported as it is: realistic rounds need a few dozen.
@@ -139,7 +139,7 @@ pub(crate) struct SeveralContext<'s, 'a, 'l> {
     pub scaled: &'s mut ScaledProblem,
     pub linear: &'s mut Linear,
     pub search: &'s mut Search,
-    pub budget: &'s mut Budget<'a, 'l>,
+    pub budget: &'s mut WorkBudget<'a, 'l>,
 }
 
 impl Several {

@@ -1,12 +1,12 @@
 //! The search as a whole, and what it remembers between problems.
 
 use super::linear::Linear;
-use super::pairs::Pairs;
+use super::pairs::{Pairs, SMALL};
 use super::passes;
 use super::prices::Prices;
 use super::problem::{ConeLimits, ConeProblem, ConeSolution};
 use super::scaled::ScaledProblem;
-use super::search::{Budget, Search};
+use super::search::{Search, WorkBudget};
 use super::several::{Several, SeveralContext, best_ray};
 use super::sweep::{Sweep, SweepContext};
 use crate::lp::{LpError, Status};
@@ -45,7 +45,7 @@ impl ConeSolver {
         problem: &ConeProblem<'_>,
         limits: &mut ConeLimits<'_>,
     ) -> &ConeSolution {
-        let mut budget = Budget::new(limits);
+        let mut budget = WorkBudget::new(limits);
         if !problem.fits() {
             self.out.refuse(problem);
             return &self.out;
@@ -91,7 +91,7 @@ impl ConeSolver {
     /// True for many actions in the plane (s and one coordinate of Z): so many pairs are alike there that the search for
     /// several guardrails takes half as long.
     fn is_flat(&self) -> bool {
-        self.scaled.dimension <= 1 && self.scaled.actions > 16
+        self.scaled.dimension <= 1 && self.scaled.actions > SMALL
     }
 
     /// No guardrail: the objective is convex, so an action is best.
@@ -103,7 +103,11 @@ impl ConeSolver {
     }
 
     /// One guardrail; `None` if the problem makes no sense.
-    fn single(&mut self, problem: &ConeProblem<'_>, budget: &mut Budget<'_, '_>) -> Option<f64> {
+    fn single(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        budget: &mut WorkBudget<'_, '_>,
+    ) -> Option<f64> {
         if !self.scaled.guard(problem) {
             return None;
         }
@@ -133,7 +137,11 @@ impl ConeSolver {
     }
 
     /// Several guardrails; `None` if the problem makes no sense.
-    fn several(&mut self, problem: &ConeProblem<'_>, budget: &mut Budget<'_, '_>) -> Option<f64> {
+    fn several(
+        &mut self,
+        problem: &ConeProblem<'_>,
+        budget: &mut WorkBudget<'_, '_>,
+    ) -> Option<f64> {
         if !self.scaled.guard_all(problem) {
             return None;
         }

@@ -17,7 +17,7 @@ use super::linear::Linear;
 use super::passes;
 use super::problem::ConeProblem;
 use super::scaled::ScaledProblem;
-use super::search::{Budget, Search};
+use super::search::{Search, WorkBudget};
 
 /// Halvings of an arc after which rounding decides.
 const MAX_DEPTH: u32 = 44;
@@ -70,7 +70,7 @@ pub(crate) struct SweepContext<'s, 'a, 'l> {
     pub scaled: &'s ScaledProblem,
     pub linear: &'s mut Linear,
     pub search: &'s mut Search,
-    pub budget: &'s mut Budget<'a, 'l>,
+    pub budget: &'s mut WorkBudget<'a, 'l>,
 }
 
 impl Sweep {

@@ -7,7 +7,7 @@
 
 use super::hull::Hull;
 use super::solution::BlockSolution;
-use super::table::{Block, Table};
+use super::table::{Block, BlockTable};
 use super::tournament::Tournament;
 use crate::lp::Status;
 
@@ -54,7 +54,7 @@ impl Merged {
         blocks: &[Block],
         dirty: &[usize],
         tau: f64,
-        table: &mut Table,
+        table: &mut BlockTable,
         out: &mut BlockSolution,
     ) {
         (out.status, out.pivots, out.retreats) = (Status::Optimal, 0, 0);
@@ -95,7 +95,7 @@ impl Merged {
     }
 
     /// New hulls for the dirty blocks, with the corners that the end of the last solve says.
-    fn update(&mut self, blocks: &[Block], dirty: &[usize], table: &mut Table) {
+    fn update(&mut self, blocks: &[Block], dirty: &[usize], table: &mut BlockTable) {
         let n = blocks.len();
         for s in n..self.at.len() {
             self.cost -= self.hulls[s].corners[self.at[s]].cost;
@@ -153,7 +153,7 @@ impl Merged {
     }
 
     /// Tells the table and the tournaments which corner a block is at.
-    fn place(&mut self, s: usize, table: &mut Table, replay: bool) {
+    fn place(&mut self, s: usize, table: &mut BlockTable, replay: bool) {
         let (hull, at) = (&self.hulls[s], self.at[s]);
         let corner = hull.corners[at];
         table.contribute(s, corner.reward, corner.cost);
@@ -166,7 +166,7 @@ impl Merged {
     }
 
     /// Takes and gives back edges until the next one would exceed `tau`; returns their number.
-    fn walk_to(&mut self, tau: f64, table: &mut Table) -> usize {
+    fn walk_to(&mut self, tau: f64, table: &mut BlockTable) -> usize {
         let (mut steps, mut recounts) = (0, 0);
         loop {
             let before = steps;
@@ -197,7 +197,7 @@ impl Merged {
         corners[to].cost - corners[self.at[s]].cost
     }
 
-    fn step(&mut self, s: usize, to: usize, table: &mut Table) {
+    fn step(&mut self, s: usize, to: usize, table: &mut BlockTable) {
         self.cost += self.step_cost(s, to);
         self.at[s] = to;
         self.touched.push(s);
@@ -205,7 +205,7 @@ impl Merged {
     }
 
     /// Takes the part of a block's next edge that `tau` allows; returns the steps back from rounding.
-    fn mix(&mut self, s: usize, block: &Block, tau: f64, table: &mut Table) -> usize {
+    fn mix(&mut self, s: usize, block: &Block, tau: f64, table: &mut BlockTable) -> usize {
         let [near, far] = [0, 1].map(|i| self.hulls[s].corners[self.at[s] + i]);
         let width = far.cost - near.cost;
         // The whole edge is too long, if only by rounding.
@@ -231,7 +231,13 @@ impl Merged {
 
     /// Even the cheapest table exceeds τ: the safe one may not, by a rounding.
     #[cold]
-    fn give_up(&mut self, blocks: &[Block], tau: f64, table: &mut Table, out: &mut BlockSolution) {
+    fn give_up(
+        &mut self,
+        blocks: &[Block],
+        tau: f64,
+        table: &mut BlockTable,
+        out: &mut BlockSolution,
+    ) {
         self.displaced = true;
         if table.retreat_to_safe(blocks, &[tau]) {
             out.costs[0] = table.cost(0);

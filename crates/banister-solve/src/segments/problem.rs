@@ -3,7 +3,7 @@
 use super::merged::Merged;
 use super::simplex::Simplex;
 use super::solution::BlockSolution;
-use super::table::{Block, Table};
+use super::table::{Block, BlockTable};
 
 /// Blocks that each choose a policy, under coupling rows that all share and local rows of their own.
 ///
@@ -32,7 +32,7 @@ pub struct BlockLp {
     dirty: Vec<usize>,
     is_dirty: Vec<bool>,
     local_thresholds: Vec<f64>,
-    table: Table,
+    table: BlockTable,
     method: Method,
     solution: BlockSolution,
 }
@@ -59,7 +59,7 @@ impl BlockLp {
             dirty: vec![],
             is_dirty: vec![],
             local_thresholds: vec![],
-            table: Table::default(),
+            table: BlockTable::default(),
             method,
             solution: BlockSolution {
                 costs: vec![0.0; coupling],

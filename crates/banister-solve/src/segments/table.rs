@@ -93,7 +93,7 @@ pub(super) fn sum(row: &[f64], policy: &[(usize, f64)]) -> f64 {
 
 /// The policies as published, with what each block adds to the sums.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(super) struct BlockTable {
     policies: Vec<Vec<(usize, f64)>>,
     values: Vec<f64>,
     /// One row per coupling row.
@@ -103,7 +103,7 @@ pub(super) struct Table {
     scratch: Vec<(usize, f64)>,
 }
 
-impl Table {
+impl BlockTable {
     pub(super) fn resize(&mut self, blocks: usize, coupling: usize, local: usize) {
         let room = || Vec::with_capacity(coupling + local + 2);
         self.policies.resize_with(blocks, room);

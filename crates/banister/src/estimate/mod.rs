@@ -24,7 +24,7 @@ mod units;
 pub use saved::{EstimatesState, SignalState};
 
 use crate::interval::{
-    Budget, Count, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
+    Count, DeltaBudget, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
 use ends::{Ends, Side, SignalRule, count};
@@ -44,8 +44,8 @@ pub struct Estimates {
     wants_mixture: bool,
     /// ε.
     lazy: f64,
-    safety: Budget,
-    optimism: Budget,
+    safety: DeltaBudget,
+    optimism: DeltaBudget,
     pulls: Vec<u64>,
     arms: Vec<Arm>,
     units: Vec<Units>,
@@ -162,11 +162,11 @@ impl Estimates {
         let needs = |is_safe: bool| usize::from(count(&rules, is_safe, Side::Safety) > 0);
         let anytime = rules.iter().all(|r| !r.rule.is_symmetric());
         Self {
-            safety: Budget::new(
+            safety: DeltaBudget::new(
                 level.delta,
                 config.groups * ((arms - 1) * needs(false) + needs(true)),
             ),
-            optimism: Budget::new(level.optimism_delta, config.groups * arms),
+            optimism: DeltaBudget::new(level.optimism_delta, config.groups * arms),
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
             lazy: if anytime { config.lazy } else { 0.0 },
@@ -183,8 +183,8 @@ impl Estimates {
     /// Estimates of the safe arm alone, under number 0.
     pub(crate) fn of_safe(problem: &CheckedProblem, config: &EstimateConfig) -> Self {
         let mut own = Self::new(problem, config);
-        own.safety = Budget::new(config.level.delta, 1);
-        own.optimism = Budget::new(config.level.optimism_delta, 1);
+        own.safety = DeltaBudget::new(config.level.delta, 1);
+        own.optimism = DeltaBudget::new(config.level.optimism_delta, 1);
         own.add(problem, 0, true);
         own
     }

@@ -18,7 +18,7 @@ pub(crate) const OPTIMISM_DELTA: f64 = 0.1;
 
 /// A budget, and how many arms have a share of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Budget {
+pub(crate) struct DeltaBudget {
     delta: f64,
     /// k.
     declared: u32,
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-impl Budget {
+impl DeltaBudget {
     /// A whole budget for `declared` arms and any number of others.
     pub(crate) fn new(delta: f64, declared: usize) -> Self {
         Self {

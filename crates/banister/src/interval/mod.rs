@@ -18,7 +18,7 @@ mod budget;
 mod kl;
 mod mixture;
 
-pub(crate) use budget::{Budget, OPTIMISM_DELTA, Place};
+pub(crate) use budget::{DeltaBudget, OPTIMISM_DELTA, Place};
 pub use kl::{kl, kl_lower, kl_upper};
 pub use mixture::Mixture;
 

@@ -46,7 +46,7 @@ pub use config::SegmentedConfig;
 pub use frequencies::worst_mean;
 use segments::{POOL, Segments};
 pub use snapshot::SegmentLearnerState;
-use table::{Table, TableStatus};
+use table::{SegmentTable, TableStatus};
 
 /// Part of the lean of `index` that is taken: what is earned by exploring one segment's arm is its own share only.
 const LEAN: f64 = 0.75;
@@ -88,7 +88,7 @@ pub struct SegmentLearner {
     pool: Estimates,
     /// Last decision announced before the pool began.
     pool_since: u64,
-    table: Table,
+    table: SegmentTable,
     /// True if some block of the table changed.
     is_outdated: bool,
     /// Segment of the round; `None` for one that is not known yet.
@@ -116,7 +116,7 @@ impl Learner for SegmentLearner {
             pairs: Estimates::new(&problem, &checked.pairs_in(0)),
             pool: Estimates::new(&problem, &checked.pool_in(0, 0)),
             pool_since: 0,
-            table: Table::new(&problem),
+            table: SegmentTable::new(&problem),
             is_outdated: true,
             entered: None,
             entered_name: POOLED.to_string(),
@@ -331,7 +331,7 @@ impl SegmentLearner {
     /// Estimated mean reward of the best table that is certified now with these segments told apart, and the
     /// variance of that.
     fn earnings(&self, shell: &Shell, segments: &Segments) -> (f64, f64) {
-        let mut table = Table::new(&shell.problem);
+        let mut table = SegmentTable::new(&shell.problem);
         table.exploits = true;
         table.make_room(segments, shell.arms.offered().len());
         let delta = self.checked.frequencies_in(shell.monitor.epoch());

@@ -49,7 +49,7 @@ pub(super) enum TableStatus {
 
 /// The table, remembering where it stopped.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct SegmentTable {
     pub blocks: Vec<Block>,
     overall: Vec<Overall>,
     /// Guardrails in each segment, and their thresholds.
@@ -87,7 +87,7 @@ struct Room {
     rows: Vec<Vec<f64>>,
 }
 
-impl Table {
+impl SegmentTable {
     pub(super) fn new(problem: &CheckedProblem) -> Self {
         let of = |scope: Scope| {
             let guardrails = problem.guardrails.iter().enumerate();

@@ -5,7 +5,7 @@ use super::column::Column;
 use super::primal::End;
 use crate::lp::Status;
 use crate::segments::solution::BlockSolution;
-use crate::segments::table::{Block, Table, dot};
+use crate::segments::table::{Block, BlockTable, dot};
 
 /// Rest of the artificial variable that, beyond this, relative to the row's largest sum, means that no
 /// table meets the thresholds.
@@ -30,7 +30,7 @@ impl Simplex {
         dirty: &[usize],
         thresholds: &[f64],
         local_thresholds: &[f64],
-        table: &mut Table,
+        table: &mut BlockTable,
         out: &mut BlockSolution,
     ) {
         (self.pivots, self.effort) = (0, 0);
@@ -294,7 +294,7 @@ impl Simplex {
         blocks: &[Block],
         thresholds: &[f64],
         local_thresholds: &[f64],
-        table: &mut Table,
+        table: &mut BlockTable,
         out: &mut BlockSolution,
     ) -> bool {
         if self.displaced {

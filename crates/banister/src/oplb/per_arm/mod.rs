@@ -20,7 +20,7 @@ use crate::decision::Fallback;
 use crate::error::{Error, broken};
 use crate::fit::Comparison;
 use crate::guarded::{Guarded, Learner, Shell};
-use crate::interval::{Budget, Interval};
+use crate::interval::{DeltaBudget, Interval};
 use crate::linear::{Ends, LinearSignal, Link};
 use crate::monitor::{Assumption, Next};
 use crate::optimism::{LpPlan, Planner};
@@ -69,7 +69,7 @@ pub struct ContextLearner {
     /// The sets of every arm there ever was.
     arms: Vec<ArmSets>,
     /// Budgets of δ_o and δ, which arms share in the order of their first pull.
-    budgets: [Budget; 2],
+    budgets: [DeltaBudget; 2],
     /// The context of the round as it counts; none before the first one.
     context: Option<Vec<f64>>,
     plan: LpPlan,
@@ -113,7 +113,7 @@ impl Learner for ContextLearner {
                 checked,
             },
             arms: Vec::new(),
-            budgets: [Budget::new(1.0, 0); 2],
+            budgets: [DeltaBudget::new(1.0, 0); 2],
             context: None,
             plan: LpPlan::new(
                 &problem,
@@ -207,8 +207,8 @@ impl Learner for ContextLearner {
         // A safe arm whose costs are all known takes no number on the cost side.
         let costly = arms - usize::from(known);
         self.budgets = [
-            Budget::new(checked.config.optimism_delta * share, arms),
-            Budget::new(checked.config.delta * share, costly),
+            DeltaBudget::new(checked.config.optimism_delta * share, arms),
+            DeltaBudget::new(checked.config.delta * share, costly),
         ];
         self.arms.iter_mut().for_each(ArmSets::clear);
         while self.arms.len() < shell.arms.len() {
@@ -348,7 +348,7 @@ impl ContextLearner {
     fn level(&mut self, shell: &Shell, arm: usize) {
         let sets = sets_of(shell, arm);
         let fit_level = self.common.checked.fit_level(shell.monitor.epoch());
-        let fits = Budget::new(fit_level, shell.problem.declared.arms.len());
+        let fits = DeltaBudget::new(fit_level, shell.problem.declared.arms.len());
         let own = &mut self.arms[arm];
         if own.places[0].is_given()
             && let Some(fit) = &mut own.fit
