@@ -32,14 +32,17 @@ CLASSES: dict[str, type[Agent]] = {}
 class Alarm:
     """An alarm: an assumption that certificates rest on is false, at the level of its test."""
 
-    #: "breach" (the decisions' observed costs are above the threshold), "refuted" (an arm's outcomes
+    #: "breach" (the decisions' observed costs are above the threshold), "breach_warning" (they may be,
+    #: on evidence that is not enough to act on: a warning), "refuted" (an arm's outcomes
     #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
     #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
     #: features allows), "range" (a cost lies outside its declared range), "reward_range" (a reward
     #: does: a warning), "missing" (outcomes are missing more often in a segment, or of some arms, than
     #: elsewhere: a warning) or "segments" (nearly as many names of segments were seen as there is room
     #: for: a warning).
-    kind: Literal["breach", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing", "segments"]
+    kind: Literal[
+        "breach", "breach_warning", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing", "segments"
+    ]  # fmt: skip
     #: The guardrail that it is about; None if it is about none.
     guardrail: str | None
     #: The arm that it is about, by name or number; None if it is about all decisions.

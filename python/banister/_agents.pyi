@@ -58,7 +58,7 @@ class Opb(Agent):
         optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least` may
             fail; bounds that only serve optimism share it.
         rho: ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
-        run_length: Outcomes between two false alarms of a breach, on average at least.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         unknown_safe_cost: Treatment of guardrails whose safe cost is unknown.
             "interval": Bound it like any other signal and play safe until the bound leaves a
                 margin.
@@ -98,7 +98,7 @@ class Opb(Agent):
         optimism: Literal["paper", "least", "index", "published"] = "index",
         optimism_delta: Float = 0.1,
         rho: Float = 1.0,
-        run_length: Float | None = None,
+        alarm_delta: Float | None = None,
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Opb: ...
 
@@ -174,7 +174,7 @@ class Oplb(Agent):
         radius_scale: Multiplies every radius: below 1 it voids the guarantee, for negative
             controls.
         relative_gap: Gap to which `exact` proves its policy best, relative to its value.
-        run_length: Outcomes between two false alarms of a breach, on average at least.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         solver: Problem that is solved each round.
             "linearised": An interval per action, then one linear program.
             "exact": The paper's bounds on whole policies, solved to a certified gap.
@@ -227,7 +227,7 @@ class Oplb(Agent):
         radius: Literal["multiscale", "logdet", "paper"] | None = None,
         radius_scale: Float = 1.0,
         relative_gap: Float = 0.001,
-        run_length: Float | None = None,
+        alarm_delta: Float | None = None,
         solver: Literal["linearised", "exact"] = "linearised",
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
@@ -263,7 +263,7 @@ class Segmented(SegmentedAgent):
         optimism_delta: δ_o, shared by bounds that only serve optimism.
         pool_until: Contexts of a segment that was not declared before it has a policy of its
             own; until then it shares one with other rare ones.
-        run_length: Outcomes between two false alarms of a breach, on average at least.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
 
     Example:
         >>> import banister
@@ -294,5 +294,5 @@ class Segmented(SegmentedAgent):
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism_delta: Float = 0.1,
         pool_until: Int = 30,
-        run_length: Float | None = None,
+        alarm_delta: Float | None = None,
     ) -> Segmented: ...

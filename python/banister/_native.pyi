@@ -195,7 +195,7 @@ class Agent:
         """The assumptions that certificates rest on: pairs of a text, and True if a monitor watches it."""
     def evidence(self, guardrail: str | int) -> NDArray[np.float64]:
         """Returns the evidence of a breach of a guardrail over time: rows of outcomes watched and log10 of the
-        evidence. An alarm is raised at log10 of `run_length`. Empty where no monitor watches it."""
+        evidence. An alarm is raised at −log10 of `alarm_delta`. Empty where no monitor watches it."""
     @property
     def id(self) -> str:
         """The identity of the agent, which its copies and snapshots keep: decisions have it too."""

@@ -449,7 +449,7 @@ def test_alarms_are_raised_shown_and_acknowledged() -> None:
     alarm = next(alarm for alarm in agent.alarms if alarm.kind == "breach")
     assert (alarm.guardrail, alarm.arm, alarm.forces_safe) == ("spend", None, True)
     assert alarm.mean == pytest.approx(0.9)
-    assert alarm.evidence >= agent.config.get("run_length", 1)
+    assert alarm.evidence >= 1 / agent.config.get("alarm_delta", 0.001)
     assert "spend averaged 0.9" in alarm.message
     other = next(alarm for alarm in agent.alarms if alarm.kind == "safe_cost")
     assert other.arm == "a" and other.message.startswith("a averaged 0.9 of spend")

@@ -35,7 +35,7 @@ def drift(service, name="shop"):
 def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     # The other arm is played from the start: it may be worth more.
     reward = {"range": {"control": [0, 1], "bold": [0, 1.1]}}
-    made = make(service, reward=reward, agent={"kind": "opb", "run_length": 1000})
+    made = make(service, reward=reward, agent={"kind": "opb", "alarm_delta": 0.5})
     assert any(a["watched"] for a in made["rests_on"]) and not all(a["watched"] for a in made["rests_on"])
     alarm = drift(service)
     assert alarm["kind"] == "breach" and alarm["guardrail"] == "complaints" and alarm["forces_safe"]

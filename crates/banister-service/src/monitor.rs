@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use banister::monitor::AlarmKind;
 use banister_engine::{AlarmRaised, Monitor};
 
 use crate::health::Health;
@@ -29,7 +28,7 @@ impl Monitor for ServiceMonitor {
 
     fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
         let (kind, reason, forces_safe) = (alarm.kind, &alarm.message, alarm.forces_safe);
-        if matches!(kind, AlarmKind::RewardRange | AlarmKind::Segments) {
+        if kind.is_warning() {
             tracing::warn!(experiment, ?kind, reason, "warning");
         } else {
             tracing::error!(experiment, ?kind, reason, forces_safe, "alarm");

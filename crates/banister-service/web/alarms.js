@@ -9,6 +9,7 @@ import { isWarning } from "./words.js";
 
 const TITLES = {
   breach: "Guardrail breached",
+  breach_warning: "Warning: a guardrail may be breached",
   refuted: "An arm has changed",
   safe_cost: "The declared safe cost is wrong",
   model_refuted: "The model of the features is wrong",

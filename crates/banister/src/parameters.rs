@@ -226,22 +226,22 @@ macro_rules! config {
     };
 }
 
-/// Block of [`config!`](crate::config) for agents with a monitor: `on_breach` and `run_length`, and the check of what
+/// Block of [`config!`](crate::config) for agents with a monitor: `on_breach` and `alarm_delta`, and the check of what
 /// all of them share.
 macro_rules! watched {
     (@ ([$($doc:tt)*] $name:ident $($head:tt)*)
         [$($field:tt)*] [$($default:tt)*] [$($method:tt)*] $($keys:tt)*
     ) => {
         impl $name {
-            /// Checks δ, δ_o and the run length; parameters of the monitor.
+            /// Checks δ, δ_o and δ_b; parameters of the monitor.
             fn monitor(&self, exact_safe_cost: bool) -> Result<crate::monitor::MonitorConfig, crate::error::Error> {
                 crate::error::open_unit("delta", self.delta)?;
                 crate::error::open_unit("optimism_delta", self.optimism_delta)?;
-                crate::monitor::check_run_length(self.run_length)?;
+                crate::error::open_unit("alarm_delta", self.alarm_delta)?;
                 let guarantee = crate::parameters::Registered::guarantee(self);
                 Ok(crate::monitor::MonitorConfig {
                     on_breach: self.on_breach.unwrap_or(guarantee.on_breach()),
-                    run_length: self.run_length,
+                    alarm_level: 1.0 / self.alarm_delta,
                     delta: self.delta,
                     exact_safe_cost,
                 })
@@ -253,10 +253,10 @@ macro_rules! watched {
                 /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub on_breach: Option<crate::monitor::OnBreach>,
-                /// Outcomes between two false alarms of a breach, on average at least.
+                /// δ_b: probability that a breach is ever raised falsely.
                 #[serde(skip_serializing_if = "crate::monitor::is_usual")]
-                pub run_length: f64,
-            ] [$($default)* on_breach: None, run_length: crate::monitor::RUN_LENGTH,] [
+                pub alarm_delta: f64,
+            ] [$($default)* on_breach: None, alarm_delta: crate::monitor::ALARM_DELTA,] [
                 $($method)*
                 fn on_breach(&mut self) -> Option<&mut Option<crate::monitor::OnBreach>> {
                     Some(&mut self.on_breach)

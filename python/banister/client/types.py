@@ -10,6 +10,7 @@ from .answers import Answer, CertificateMethods, DecisionMethods, ExperimentMeth
 
 AlarmKind: TypeAlias = Literal[
     "breach",
+    "breach_warning",
     "refuted",
     "safe_cost",
     "model_refuted",

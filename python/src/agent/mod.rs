@@ -484,7 +484,7 @@ impl Agent {
     }
 
     /// Returns the evidence of a breach of a guardrail over time: rows of outcomes watched and log10 of the
-    /// evidence. An alarm is raised at log10 of `run_length`. Empty where no monitor watches it.
+    /// evidence. An alarm is raised at −log10 of `alarm_delta`. Empty where no monitor watches it.
     fn evidence<'py>(
         &self,
         py: Python<'py>,

@@ -172,7 +172,7 @@ fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceV
             guardrail: name.clone(),
             watched: monitor.watches(i),
             points: monitor.evidence(i).to_vec(),
-            alarm_at: monitor.run_length().log10(),
+            alarm_at: monitor.alarm_level().log10(),
         })
         .collect()
 }

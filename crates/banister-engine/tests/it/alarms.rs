@@ -129,9 +129,9 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
-/// Reports a cost of 1 for every decision until something is raised.
+/// Reports costs of 0 for a while, then of 1, until something is raised; the safe arm's stay.
 fn breach(engine: &Engine, name: &str) {
-    for i in 0..400 {
+    for i in 0..800 {
         if !engine.show(name).unwrap().alarms.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ fn breach(engine: &Engine, name: &str) {
         let cost = if decided.action == 0 {
             i % 10 == 0
         } else {
-            true
+            i >= 200
         };
         let said = json!({"reward": 0.5, "costs": {"errors": u8::from(cost)}});
         engine.report(name, &id, said).unwrap();
@@ -152,7 +152,7 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     // A low bar, so that few outcomes do.
-    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "floor": 0.05});
+    declaration["agent"] = json!({"kind": "opb", "alarm_delta": 0.9, "floor": 0.05});
     engine.create(declaration).unwrap();
     breach(&engine, "x");
     let view = engine.show("x").unwrap();
@@ -324,7 +324,7 @@ fn a_model_that_is_refuted_says_where(place: &Place) {
 fn alert_only_says_so(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
-    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0, "on_breach": "alert"});
+    declaration["agent"] = json!({"kind": "opb", "alarm_delta": 0.9, "on_breach": "alert"});
     engine.create(declaration).unwrap();
     breach(&engine, "x");
     let decided = engine.decide("x", "on").unwrap();
@@ -337,7 +337,7 @@ fn what_the_caller_did_in_shadow_mode_is_no_breach_of_ours(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     declaration["shadow"] = json!(true);
-    declaration["agent"] = json!({"kind": "opb", "run_length": 100.0});
+    declaration["agent"] = json!({"kind": "opb", "alarm_delta": 0.9});
     engine.create(declaration).unwrap();
     for i in 0..100 {
         let request = json!({"id": format!("{i}"), "taken": "new", "propensity": 1.0});

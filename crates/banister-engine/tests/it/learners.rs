@@ -201,7 +201,7 @@ fn arms_with_long_features_come_and_go(place: &Place) {
 fn alarms_are_raised_beside_the_writer(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = declare("x");
-    declaration["agent"]["run_length"] = json!(100.0);
+    declaration["agent"]["alarm_delta"] = json!(0.9);
     engine.create(declaration).unwrap();
     for i in 0..200 {
         decide_one(&engine.caller, "x", request(i)).unwrap();

@@ -407,7 +407,7 @@ fn a_breach_in_one_segment_is_told_by_its_name() {
     let engine = Engine::with(&place.database, often());
     let mut declaration = declare("x");
     declaration["guardrails"] = json!([{"name": "errors", "at_most": 0.3, "scope": "each"}]);
-    declaration["agent"] = json!({"kind": "segmented", "run_length": 1000});
+    declaration["agent"] = json!({"kind": "segmented", "alarm_delta": 0.5});
     engine.create(declaration).unwrap();
     for i in 0..400 {
         decide(&engine, "x", i);

@@ -2,6 +2,7 @@
 
 use banister::Decision;
 use banister::decision::GuardrailCertificate;
+use banister::monitor::Alarm;
 
 use super::drawn::Drawn;
 use super::environment::RunEnvironment;
@@ -164,7 +165,8 @@ impl Metrics {
         optimum: f64,
         decision: &Decision,
     ) {
-        if decision.alarm.is_some() && self.first_alarm.is_none() {
+        let acts = |alarm: &Alarm| !alarm.kind.is_warning();
+        if decision.alarm.as_ref().is_some_and(acts) && self.first_alarm.is_none() {
             self.first_alarm = Some(self.rounds);
         }
         self.rounds += 1;

@@ -26,6 +26,8 @@ pub enum OnBreach {
 pub enum AlarmKind {
     /// The decisions' observed costs are above the threshold.
     Breach,
+    /// They may be: evidence that is not enough to act on.
+    BreachWarning,
     /// An arm's outcomes contradict each other over time: its mean changed.
     Refuted,
     /// The safe action costs other than was declared.
@@ -45,7 +47,18 @@ pub enum AlarmKind {
 impl AlarmKind {
     /// True if it informs and never acts.
     pub fn is_warning(self) -> bool {
-        matches!(self, Self::RewardRange | Self::Missing | Self::Segments)
+        matches!(
+            self,
+            Self::BreachWarning | Self::RewardRange | Self::Missing | Self::Segments
+        )
+    }
+
+    /// The kind that a warning may turn into, or this one.
+    pub(crate) fn acting(self) -> Self {
+        match self {
+            Self::BreachWarning => Self::Breach,
+            other => other,
+        }
     }
 
     /// True if learning again does not mend what is wrong: a declaration, or reports.
@@ -184,6 +197,10 @@ impl Alarm {
             (AlarmKind::Missing, _) => self.told_missing(),
             (AlarmKind::Segments, _) => self.told_segments(),
             (AlarmKind::Breach, Some(guardrail)) => self.told_breach(guardrail),
+            (AlarmKind::BreachWarning, Some(guardrail)) => {
+                let told = self.told_breach(guardrail);
+                format!("{told}: a warning, which may be chance")
+            }
             (AlarmKind::Refuted, Some(guardrail)) => self.told_refuted(guardrail, own),
             (AlarmKind::SafeCost, Some(guardrail)) => self.told_safe_cost(guardrail, own),
             (AlarmKind::ModelRefuted, Some(guardrail)) => self.told_model(guardrail, own),

@@ -1,21 +1,25 @@
-//! The breach detector of one guardrail: a Shiryaev–Roberts e-detector.
+//! The breach detector of one guardrail: an e-detector whose alarms are false at most once in 1/δ_b lives.
 //!
 //! As long as every policy keeps its guardrail, the excess Y_t of the t-th decision's cost over the
 //! threshold has E[Y_t | past] ≤ 0, whatever the arms are. For a bet λ with λY ≥ −1/2 the factor
 //! 1 + λY has conditional mean at most one, so
 //!
 //! ```text
-//!   M_t(k) = (M_{t−1}(k) + 1)(1 + λ_k Y_t),   λ_k = λ_0·2^{−k},   k = 0..7
+//!   M_t(k) = (M_{t−1}(k) + γ_t)(1 + λ_k Y_t),   λ_k = λ_0·2^{−k},   k = 0..7
+//!   γ_t = 6.9/((t + 1000) ln²(t + 1000)),   Σ γ_t ≤ 1
 //! ```
 //!
-//! has E[M_t] ≤ t, and P(the mean over k reaches A within n outcomes) ≤ n/A. After the cost jumps from
-//! τ to τ + gap it takes about ln(1 + A·I)/I outcomes, I = kl(τ + gap, τ). Sub-Gaussian costs have factors of their
-//! own: see `Bet`.
+//! plus all γ that are still to come is a supermartingale that starts below one: P(the mean over k ever reaches
+//! 1/δ_b) ≤ δ_b. That t counts over the whole life, and M starts again at 0 after an alarm, only takes from it. After
+//! the cost jumps from τ to τ + gap it takes about ln(I/(γ_t δ_b))/I outcomes, I = kl(τ + gap, τ). Several detectors
+//! share δ_b, each by its share of γ. Sub-Gaussian costs have factors of their own: see `Bet`.
+//!
+//! The same with 1/A_t for γ_t, A_t = 10⁷ max(1, t/10⁵), is a **warning** where it reaches 1: sooner, and false by t
+//! with probability at most 0.01(1 + ln(t/10⁵)), so that it may inform and never acts.
 //!
 //! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
 //! detection" (2022).
 
-use crate::error::{Error, finite};
 use serde::{Deserialize, Serialize};
 
 use super::Watched;
@@ -36,8 +40,10 @@ const HALVES: [f64; BETS] = [
 ];
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
 const MIDDLE: usize = 3;
-/// Beyond any run length, and far from overflow.
+/// Beyond any level, and far from overflow.
 const MOST: f64 = 1e200;
+/// Outcomes that start with the same weight, a power of two: that of the last of them.
+const BLOCK: u64 = 64;
 /// Points of the trace; from this many on, every other one is dropped.
 const TRACE: usize = 128;
 
@@ -67,7 +73,20 @@ enum Bet {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Detector {
     bet: Bet,
-    pub state: DetectorState,
+    /// Share of δ_b, and of the warnings.
+    share: f64,
+    /// γ_t and 1/A_t times the share, of the block that the next outcome is in.
+    starts: [f64; 2],
+    state: DetectorState,
+}
+
+/// Evidence of a breach after an outcome.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evidence {
+    /// An alarm where it reaches 1/δ_b.
+    pub alarm: f64,
+    /// A warning where it reaches 1.
+    pub warning: f64,
 }
 
 /// All that outcomes change; what a snapshot keeps.
@@ -75,8 +94,10 @@ pub(super) struct Detector {
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectorState {
     wealth: [f64; BETS],
-    /// Number of outcomes watched.
-    pub watched: u64,
+    /// The same of the warning.
+    warning: [f64; BETS],
+    /// t: outcomes watched, over the whole life.
+    watched: u64,
     /// CUSUM of the middle bet; where it was last 1, the excess began.
     cusum: f64,
     /// Outcomes since then, and the sum of their excesses.
@@ -107,7 +128,7 @@ impl Default for Trace {
 impl Detector {
     /// The detector of a guardrail; `None` for a sub-Gaussian signal relative to the safe action's own
     /// mean, where no bounded bet is known.
-    pub(super) fn new(guardrail: &Standard) -> Option<Self> {
+    pub(super) fn new(guardrail: &Standard, share: f64) -> Option<Self> {
         let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
         let (factor, hi) = (guardrail.factor, signal.hi);
         let bet = match (signal.sub_gaussian, factor == 0.0) {
@@ -133,16 +154,47 @@ impl Detector {
             },
             (Some(_), false) => return None,
         };
-        Some(Self {
+        let mut own = Self {
             bet,
+            share,
+            starts: [0.0; 2],
             state: DetectorState::default(),
-        })
+        };
+        own.renew_starts();
+        Some(own)
+    }
+
+    pub(super) fn state(&self) -> &DetectorState {
+        &self.state
+    }
+
+    pub(super) fn restore(&mut self, state: DetectorState) {
+        self.state = state;
+        self.renew_starts();
+    }
+
+    /// Starts again; time goes on.
+    pub(super) fn restart(&mut self) {
+        self.state = DetectorState {
+            watched: self.state.watched,
+            trace: std::mem::take(&mut self.state.trace),
+            ..DetectorState::default()
+        };
+    }
+
+    #[inline(never)]
+    fn renew_starts(&mut self) {
+        let t = (self.state.watched / BLOCK + 1).saturating_mul(BLOCK) as f64;
+        let log = libm::log(t + 1000.0);
+        let gamma = 6.9 / ((t + 1000.0) * log * log);
+        let warning = 1e-7 / (t / 1e5).max(1.0);
+        self.starts = [gamma, warning].map(|weight| self.share * weight);
     }
 
     /// Observes the outcome of the next decision: its cost as observed and in standard units. The evidence
     /// is returned, 0 where the outcome says nothing.
     #[inline]
-    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> f64 {
+    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> Evidence {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
             Bet::SubGaussian {
@@ -157,7 +209,7 @@ impl Detector {
             } => {
                 let p = watched.safe_probability;
                 if !(p > 0.0) {
-                    return 0.0;
+                    return Evidence::default();
                 }
                 let safe = if watched.is_safe { factor / p } else { 0.0 };
                 let first = match direction {
@@ -179,24 +231,20 @@ impl Detector {
         threshold: f64,
         first: f64,
         norms: &[f64; BETS],
-    ) -> f64 {
+    ) -> Evidence {
         let factor = |k: usize| libm::exp(first * HALVES[k] * standard - norms[k]).min(MOST);
         let factors = std::array::from_fn(factor);
         self.multiply(&factors, standard - threshold)
     }
 
     #[inline(always)]
-    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
+    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> Evidence {
+        let [gamma, warning] = self.starts;
         let state = &mut self.state;
-        for k in 0..BETS {
-            // A ceiling keeps it finite where nobody reacts to the alarm.
-            let next = (state.wealth[k] + 1.0) * factors[k];
-            state.wealth[k] = if next < MOST { next } else { MOST };
-        }
-        // Pairs of pairs, so that no addition waits for all before it.
-        let w = &state.wealth;
-        let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
-        let evidence = total / BETS as f64;
+        let evidence = Evidence {
+            alarm: grow(&mut state.wealth, gamma, factors),
+            warning: grow(&mut state.warning, warning, factors),
+        };
         state.watched += 1;
         // Chosen without a branch: random numbers decide, and could not be predicted.
         let goes_on = state.cusum > 1.0;
@@ -206,7 +254,10 @@ impl Detector {
         let base = if goes_on { state.cusum } else { 1.0 };
         let cusum = base * factors[MIDDLE];
         state.cusum = if cusum < MOST { cusum } else { MOST };
-        state.trace.add(state.watched, evidence);
+        state.trace.add(state.watched, evidence.alarm);
+        if state.watched % BLOCK == 0 {
+            self.renew_starts();
+        }
         evidence
     }
 
@@ -233,6 +284,20 @@ impl Detector {
     }
 }
 
+/// (M + start)·factor for every bet; returns their mean.
+#[inline(always)]
+fn grow(wealth: &mut [f64; BETS], start: f64, factors: &[f64; BETS]) -> f64 {
+    for k in 0..BETS {
+        // A ceiling keeps it finite where nobody reacts to the alarm.
+        let next = (wealth[k] + start) * factors[k];
+        wealth[k] = if next < MOST { next } else { MOST };
+    }
+    // Pairs of pairs, so that no addition waits for all before it.
+    let w = &*wealth;
+    let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
+    total / BETS as f64
+}
+
 /// ln(1 + τ(e^λ − 1)), where e^λ may overflow.
 fn log_mean_exp(bet: f64, threshold: f64) -> f64 {
     bet + libm::log1p((1.0 - threshold) * libm::expm1(-bet))
@@ -242,7 +307,7 @@ impl DetectorState {
     /// Returns true if every number can stand in a detector.
     pub(super) fn is_sound(&self) -> bool {
         let sound = |x: &f64| (0.0..=MOST).contains(x);
-        self.wealth.iter().all(sound)
+        self.wealth.iter().chain(&self.warning).all(sound)
             && sound(&self.cusum)
             && self.since.1.is_finite()
             // Counts beyond any life would make the next one overflow.
@@ -281,19 +346,10 @@ impl Trace {
     }
 }
 
-/// A by default: one false alarm in ten million outcomes.
-pub(crate) const RUN_LENGTH: f64 = 1e7;
+/// δ_b by default.
+pub(crate) const ALARM_DELTA: f64 = 0.001;
 
 /// Omits the default from what is written.
-pub(crate) fn is_usual(run_length: &f64) -> bool {
-    *run_length == RUN_LENGTH
-}
-
-/// Refuses a run length that would raise alarms for nothing.
-pub(crate) fn check_run_length(run_length: f64) -> Result<(), Error> {
-    if finite("run_length", run_length)? < 100.0 {
-        let allowed = "must be at least 100: false alarms come about once in this many outcomes";
-        return Err(Error::invalid("run_length", run_length, allowed));
-    }
-    Ok(())
+pub(crate) fn is_usual(alarm_delta: &f64) -> bool {
+    *alarm_delta == ALARM_DELTA
 }

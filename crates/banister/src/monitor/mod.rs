@@ -5,7 +5,8 @@
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
-//! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | P(within n outcomes) ≤ n/A per guardrail |
+//! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | ≤ δ_b, ever |
+//! | `breach_warning` | the same, sooner: a warning | 3% within a million outcomes |
 //! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
@@ -31,8 +32,8 @@ use crate::problem::{CheckedProblem, Scope, Standard};
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
-use detector::{Detector, DetectorState};
-pub(crate) use detector::{RUN_LENGTH, check_run_length, is_usual};
+pub(crate) use detector::{ALARM_DELTA, is_usual};
+use detector::{Detector, DetectorState, Evidence};
 use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
@@ -73,8 +74,8 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MonitorConfig {
     pub on_breach: OnBreach,
-    /// A: outcomes between two false alarms of a breach, on average at least.
-    pub run_length: f64,
+    /// 1/δ_b, δ_b the probability that a breach is ever raised falsely, on any guardrail.
+    pub alarm_level: f64,
     /// δ of the tests of declared safe costs, all together.
     pub delta: f64,
     /// True if a safe action that costs less than declared can void a certificate: not where its
@@ -157,7 +158,7 @@ impl Monitor {
         Self {
             config,
             is_on: true,
-            detectors: guardrails.iter().map(Detector::new).collect(),
+            detectors: detectors(problem, |_| true, own_share(problem)),
             declared: (0..guardrails.len())
                 .map(|i| Declared::new(problem, i, share))
                 .collect(),
@@ -172,7 +173,7 @@ impl Monitor {
         Self {
             config: MonitorConfig {
                 on_breach: OnBreach::Alert,
-                run_length: f64::INFINITY,
+                alarm_level: f64::INFINITY,
                 delta: 1.0,
                 exact_safe_cost: false,
             },
@@ -237,7 +238,7 @@ impl Monitor {
     }
 
     /// Evidence of a breach over time: (outcomes watched, log10 of the evidence). An alarm is raised at
-    /// log10 A.
+    /// log10 of [`Monitor::alarm_level`].
     pub fn evidence(&self, guardrail: usize) -> &[(u64, f64)] {
         match self.detectors.get(guardrail) {
             Some(Some(detector)) => detector.trace(),
@@ -245,9 +246,9 @@ impl Monitor {
         }
     }
 
-    /// A, the evidence at which a breach raises an alarm.
-    pub fn run_length(&self) -> f64 {
-        self.config.run_length
+    /// 1/δ_b, the evidence at which a breach raises an alarm.
+    pub fn alarm_level(&self) -> f64 {
+        self.config.alarm_level
     }
 
     /// One decision in this many is watched by the breach detectors; more than 1 where outcomes come
@@ -447,11 +448,8 @@ impl Monitor {
             };
             let standard = problem.guardrails[i].standardise(cost);
             let evidence = detector.observe(&watched, cost, standard);
-            if evidence >= self.config.run_length {
-                let found = (detector.recent(), evidence);
-                if self.breach(problem, i, None, found, taken) == Next::Restart {
-                    next = Next::Restart;
-                }
+            if evidence.warning >= 1.0 || evidence.alarm >= self.config.alarm_level {
+                next = next.or(self.breach(problem, i, None, evidence, taken));
             }
         }
         if let Some(segment) = watched.segment
@@ -476,7 +474,7 @@ impl Monitor {
             self.segments.resize(segment + 1, Vec::new());
         }
         if self.segments[segment].is_empty() {
-            self.segments[segment] = detectors_in_each(problem);
+            self.segments[segment] = detectors_in_each(problem, segment);
         }
         let mut next = Next::Continue;
         for (i, &cost) in costs.iter().enumerate() {
@@ -485,11 +483,8 @@ impl Monitor {
             };
             let standard = problem.guardrails[i].standardise(cost);
             let evidence = detector.observe(&watched, cost, standard);
-            if evidence >= self.config.run_length {
-                let found = (detector.recent(), evidence);
-                if self.breach(problem, i, Some(segment), found, taken) == Next::Restart {
-                    next = Next::Restart;
-                }
+            if evidence.warning >= 1.0 || evidence.alarm >= self.config.alarm_level {
+                next = next.or(self.breach(problem, i, Some(segment), evidence, taken));
             }
         }
         next
@@ -501,18 +496,25 @@ impl Monitor {
         problem: &CheckedProblem,
         guardrail: usize,
         segment: Option<usize>,
-        ((outcomes, excess), evidence): ((u64, f64), f64),
+        evidence: Evidence,
         taken: u64,
     ) -> Next {
         let detectors = match segment {
             None => &self.detectors,
             Some(segment) => &self.segments[segment],
         };
-        let standard = &problem.guardrails[guardrail];
-        let mean = (detectors[guardrail].as_ref())
-            .map_or(f64::NAN, |detector| detector.in_units(standard, excess));
+        let Some(detector) = &detectors[guardrail] else {
+            return Next::Continue;
+        };
+        let (outcomes, excess) = detector.recent();
+        let mean = detector.in_units(&problem.guardrails[guardrail], excess);
+        let acts = evidence.alarm >= self.config.alarm_level;
+        let (kind, evidence) = match acts {
+            true => (AlarmKind::Breach, evidence.alarm),
+            false => (AlarmKind::BreachWarning, evidence.warning),
+        };
         self.raise(Alarm {
-            kind: AlarmKind::Breach,
+            kind,
             guardrail: Some(guardrail),
             arm: None,
             segment,
@@ -520,7 +522,7 @@ impl Monitor {
             outcomes,
             mean,
             evidence,
-            forces_safe: self.on_breach() == OnBreach::Safe,
+            forces_safe: acts && self.on_breach() == OnBreach::Safe,
             misfit: None,
         })
     }
@@ -645,12 +647,18 @@ impl Monitor {
         let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
-        let key = |alarm: &Alarm| (alarm.kind, alarm.guardrail, alarm.segment);
+        let key = |alarm: &Alarm| (alarm.kind.acting(), alarm.guardrail, alarm.segment);
         let same = |old: &&mut Alarm| key(old) == key(&alarm);
         match self.saved.alarms.iter_mut().find(same) {
             None => self.saved.alarms.push(alarm),
-            // The reaction may have been changed since.
-            Some(old) if relearns || (alarm.forces_safe && !old.forces_safe) => *old = alarm,
+            // The reaction may have been changed since, and a warning may have come true.
+            Some(old)
+                if relearns
+                    || (alarm.forces_safe && !old.forces_safe)
+                    || (old.kind.is_warning() && !alarm.kind.is_warning()) =>
+            {
+                *old = alarm;
+            }
             Some(_) => return Next::Continue,
         }
         self.saved.raised += 1;
@@ -674,7 +682,7 @@ impl Monitor {
         self.saved.missing = Missing::default();
         let segments = self.segments.iter_mut().flatten();
         for detector in self.detectors.iter_mut().chain(segments).flatten() {
-            detector.state = DetectorState::default();
+            detector.restart();
         }
         for declared in self.declared.iter_mut().flatten() {
             declared.state = Sums::default();
@@ -682,10 +690,35 @@ impl Monitor {
     }
 }
 
-/// Detectors of the guardrails that hold in each segment.
-fn detectors_in_each(problem: &CheckedProblem) -> Vec<Option<Detector>> {
-    let each = |g: &Standard| (g.scope == Scope::Each).then(|| Detector::new(g)).flatten();
-    problem.guardrails.iter().map(each).collect()
+/// Detectors of some guardrails, which share what there is of δ_b.
+fn detectors(
+    problem: &CheckedProblem,
+    of: impl Fn(&Standard) -> bool,
+    share: f64,
+) -> Vec<Option<Detector>> {
+    let guardrails = &problem.guardrails;
+    let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
+    let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
+    guardrails.iter().map(detector).collect()
+}
+
+fn holds_in_each(guardrail: &Standard) -> bool {
+    guardrail.scope == Scope::Each
+}
+
+/// Share of δ_b of the detectors that watch all decisions: half of it where segments are watched too.
+fn own_share(problem: &CheckedProblem) -> f64 {
+    if problem.guardrails.iter().any(holds_in_each) {
+        0.5
+    } else {
+        1.0
+    }
+}
+
+/// Detectors of the guardrails that hold in each segment; the j-th one has ½/(j(j+1)) of δ_b.
+fn detectors_in_each(problem: &CheckedProblem, segment: usize) -> Vec<Option<Detector>> {
+    let j = segment as f64 + 1.0;
+    detectors(problem, holds_in_each, 0.5 / (j * (j + 1.0)))
 }
 
 /// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….

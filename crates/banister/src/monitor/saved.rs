@@ -23,7 +23,8 @@ impl Monitor {
     pub(crate) fn save(&self) -> MonitorState {
         let states = |detectors: &Vec<Option<Detector>>| {
             let each = detectors.iter();
-            each.map(|d| d.as_ref().map(|d| d.state.clone())).collect()
+            each.map(|d| d.as_ref().map(|d| d.state().clone()))
+                .collect()
         };
         let declared = self.declared.iter();
         MonitorState {
@@ -40,7 +41,7 @@ impl Monitor {
         problem: &CheckedProblem,
         saved: MonitorState,
     ) -> Result<(), Error> {
-        let (m, each) = (self.detectors.len(), detectors_in_each(problem));
+        let (m, each) = (self.detectors.len(), detectors_in_each(problem, 0));
         let fits = saved.detectors.len() == m
             && saved.declared.len() == m
             && saved.memory.order.is_sound(m)
@@ -54,11 +55,11 @@ impl Monitor {
             return Err(broken("`monitor` does not match the problem"));
         }
         take_up(&mut self.detectors, saved.detectors);
-        for states in saved.segments {
+        for (segment, states) in saved.segments.into_iter().enumerate() {
             let mut own = if states.is_empty() {
                 Vec::new()
             } else {
-                each.clone()
+                detectors_in_each(problem, segment)
             };
             take_up(&mut own, states);
             self.segments.push(own);
@@ -84,7 +85,7 @@ fn fit(detectors: &[Option<Detector>], states: &[Option<DetectorState>]) -> bool
 fn take_up(detectors: &mut [Option<Detector>], states: Vec<Option<DetectorState>>) {
     for (own, saved) in detectors.iter_mut().zip(states) {
         if let (Some(own), Some(saved)) = (own, saved) {
-            own.state = saved;
+            own.restore(saved);
         }
     }
 }

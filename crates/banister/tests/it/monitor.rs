@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::player::Inspect as _;
 use crate::common::player::Oplb;
 use banister::interval::kl;
-use banister::monitor::AlarmKind;
+use banister::monitor::{Alarm, AlarmKind};
 use banister::{
     Agent, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism, Origin, Outcome,
     Problem, Round,
@@ -28,39 +28,60 @@ fn breached(agent: &Opb) -> bool {
     alarms.iter().any(|a| a.kind == AlarmKind::Breach)
 }
 
-/// Outcomes until the breach alarm, at most `most`, of an arm whose cost is `before` for `jump` outcomes
-/// and `after` from then on.
+/// γ_t of the detectors.
+fn gamma(t: f64) -> f64 {
+    6.9 / ((t + 1000.0) * (t + 1000.0).ln().powi(2))
+}
+
+/// Outcomes until a warning and until the breach alarm, at most `most`, of an arm whose cost is `before` for `jump`
+/// outcomes and `after` from then on.
 fn until_alarm(
     rng: &mut Random,
     tau: f64,
-    run_length: f64,
+    alarm_delta: f64,
     (jump, before, after): (u64, f64, f64),
     most: u64,
-) -> Option<u64> {
+) -> (Option<u64>, Option<u64>) {
     let config = OpbConfig {
-        run_length,
-        ..config(OnBreach::Alert)
+        alarm_delta,
+        ..config(OnBreach::Safe)
     };
     let mut agent = Opb::new(&problem(1, tau, None), &config).unwrap();
-    (0..most).find(|&t| {
+    let mut warning = None;
+    let alarm = (0..most).find(|&t| {
         let mean = if t < jump { before } else { after };
         agent.observe(0, 0.0, &[rng.bernoulli(mean)]).unwrap();
+        if warning.is_none() && !agent.monitor().alarms().is_empty() {
+            warning = Some(t);
+            let forced = agent.decide().fallback == Some(Fallback::Alarm);
+            assert_eq!(forced, breached(&agent), "a warning does not act");
+        }
         breached(&agent)
-    })
+    });
+    (warning, alarm)
 }
 
+/// By n outcomes P(a false alarm) ≤ δ_b Σ_{t ≤ n} γ_t, and the sum is 1 − 6.9/ln(n + 1000) for all n: at most δ_b ever.
 #[test]
-fn false_alarms_are_as_rare_as_the_run_length_says() {
+fn false_alarms_are_as_rare_as_promised_over_a_whole_life() {
     let mut rng = Random::new(1);
-    let (run_length, runs) = (1000.0, 3000);
-    for (n, tau) in [(100, 0.2), (300, 0.2), (300, 0.05)] {
+    let (alarm_delta, runs) = (0.9, 1000);
+    let sum: f64 = (1..10_000_000).map(|t| gamma(f64::from(t))).sum();
+    assert!(
+        sum + 6.9 / 1e7_f64.ln() <= 1.0,
+        "all starts together: {sum}"
+    );
+    for (n, tau) in [(300, 0.2), (3000, 0.2), (3000, 0.05)] {
         let mut count = |mean: f64| {
-            let alarms = (0..runs)
-                .filter(|_| until_alarm(&mut rng, tau, run_length, (0, mean, mean), n).is_some());
-            alarms.count() as f64 / runs as f64
+            let law = (0, mean, mean);
+            let alarms =
+                (0..runs).filter(|_| until_alarm(&mut rng, tau, alarm_delta, law, n).1.is_some());
+            alarms.count() as f64 / f64::from(runs)
         };
-        let (promised, seen) = (n as f64 / run_length, count(tau));
-        let error = (promised * (1.0 - promised) / runs as f64).sqrt();
+        let sum: f64 = (1..=n).map(|t| gamma(t as f64)).sum();
+        let (promised, seen) = (alarm_delta * sum, count(tau));
+        let error = (promised * (1.0 - promised) / f64::from(runs)).sqrt();
+        println!("n {n} τ {tau}: {seen} of runs, promised {promised:.4}");
         assert!(seen <= promised + 3.0 * error, "{seen} against {promised}");
         // At this level they do show, and a cost above the threshold shows more often than allowed.
         assert!(seen > 0.1 * promised, "{seen} against {promised}");
@@ -72,22 +93,30 @@ fn false_alarms_are_as_rare_as_the_run_length_says() {
 #[test]
 fn a_jump_raises_the_alarm_as_soon_as_the_formula_says() {
     let mut rng = Random::new(2);
-    let run_length = 1e7;
-    for tau in [0.1, 0.2] {
-        for gap in [0.02, 0.05, 0.1] {
-            let (jump, runs) = (2000, 61);
-            let mut delays: Vec<u64> = (0..runs)
-                .map(|_| {
-                    let law = (jump, tau, tau + gap);
-                    until_alarm(&mut rng, tau, run_length, law, 200_000).unwrap() - jump + 1
-                })
-                .collect();
-            delays.sort_unstable();
-            let median = delays[runs / 2] as f64;
+    let alarm_delta = 0.001;
+    let median = |mut delays: Vec<u64>| {
+        delays.sort_unstable();
+        delays[delays.len() / 2] as f64
+    };
+    for (jump, gaps) in [(2000, &[0.02, 0.05, 0.1][..]), (100_000, &[0.1])] {
+        for (tau, gap) in [0.1, 0.2]
+            .iter()
+            .flat_map(|&tau| gaps.iter().map(move |&gap| (tau, gap)))
+        {
+            let law = (jump, tau, tau + gap);
+            let alarms = (0..41).map(|_| until_alarm(&mut rng, tau, alarm_delta, law, 300_000));
+            let delays = |(warning, alarm): (Option<u64>, Option<u64>)| {
+                (warning.unwrap() + 1 - jump, alarm.unwrap() + 1 - jump)
+            };
+            let (warnings, alarms): (Vec<u64>, Vec<u64>) = alarms.map(delays).unzip();
+            let (warning, alarm) = (median(warnings), median(alarms));
             let information = kl(tau + gap, tau);
-            let formula = (1.0 + run_length * information).ln() / information;
-            println!("τ {tau} gap {gap}: {median} outcomes, formula {formula:.0}");
-            assert!(median <= 1.2 * formula, "{median} against {formula}");
+            let formula = (information / (gamma(jump as f64) * alarm_delta)).ln() / information;
+            println!(
+                "jump at {jump}, τ {tau} gap {gap}: {warning} and {alarm} outcomes, formula {formula:.0}"
+            );
+            assert!(alarm <= 1.2 * formula, "{alarm} against {formula}");
+            assert!(warning < alarm, "{warning} against {alarm}");
         }
     }
 }
@@ -105,7 +134,8 @@ fn play(
     for t in 0..rounds {
         let decision = agent.decide(&Round::default()).unwrap();
         let cost: f64 = decision.policy.iter().map(|&(a, p)| p * costs(t, a)).sum();
-        if decision.alarm.is_some() && alarm.is_none() {
+        let acts = |alarm: &Alarm| !alarm.kind.is_warning();
+        if decision.alarm.as_ref().is_some_and(acts) && alarm.is_none() {
             alarm = Some(t);
         }
         let violates = cost > threshold + 1e-12;
@@ -260,7 +290,7 @@ fn delays_that_differ_by_arm_raise_no_alarm() {
     let run = |announce: bool, late: usize, lost: f64| {
         let mut rng = Random::new(7);
         let config = OpbConfig {
-            run_length: 1e4,
+            alarm_delta: 0.1,
             // The late arm is not worth more than the other: only high confidence plays it all the same.
             optimism: Optimism::Least,
             ..config(OnBreach::Alert)
@@ -400,7 +430,8 @@ fn a_relative_guardrail_is_watched_with_a_floor() {
             let decision = agent.decide();
             assert!(decision.probability(0) >= 0.2 - 1e-12);
             assert!(decision.guardrails[0].slack >= 0.0);
-            if decision.alarm.is_some() && alarm.is_none() {
+            let acts = |alarm: &Alarm| !alarm.kind.is_warning();
+            if decision.alarm.as_ref().is_some_and(acts) && alarm.is_none() {
                 alarm = Some(t);
             }
             let arm = decision.draw(rng.unit());

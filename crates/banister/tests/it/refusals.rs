@@ -224,9 +224,9 @@ const AGENTS: &str = "
     opb       | known              | floor = -0.1                                               | `floor`
     opb       | known              | floor = 1                                                  | `floor`
     opb       | known              | floor = nan                                                | `floor`
-    opb       | known              | run_length = 0                                             | `run_length`
-    opb       | known              | run_length = 99                                            | `run_length`
-    opb       | known              | run_length = inf                                           | `run_length`
+    opb       | known              | alarm_delta = 0                                            | `alarm_delta`
+    opb       | known              | alarm_delta = 1                                            | `alarm_delta`
+    opb       | known              | alarm_delta = nan                                          | `alarm_delta`
     opb       | known              | intervals = 'paper', optimism = 'paper', horizon = 1000, floor = 0.1 | does not go with optimism `paper`
     opb       | known              | optimism = 'paper'                                         | `optimism` is paper
     opb       | known              | intervals = 'kl', optimism = 'paper'                       | `optimism` is paper
