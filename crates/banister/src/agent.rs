@@ -91,6 +91,13 @@ pub trait Agent: Send {
         Err(Error::invalid("arm", name, allowed))
     }
 
+    /// An arm has changed, as somebody knows: what was learned of it is forgotten, and outcomes of its decisions so far
+    /// are not learned when they come.
+    fn forget_arm(&mut self, arm: usize) -> Result<(), Error> {
+        let allowed = "nothing is known of single arms by this agent";
+        Err(Error::invalid("arm", arm, allowed))
+    }
+
     /// Stops offering an arm; it keeps its number, and late outcomes of it are taken.
     fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
         let allowed = "the arms of this agent are fixed";

@@ -20,6 +20,8 @@ pub(super) struct SignalRule {
 pub(super) enum Side {
     Safety,
     Optimism,
+    /// None: nothing rests on it but the search for changes, at optimism's level.
+    Change,
 }
 
 /// Ends of a signal's interval that an agent needs, by the budget they draw on.
@@ -55,6 +57,7 @@ impl Ends {
     pub(super) fn and(self, other: Self, mirrored: bool) -> Self {
         let either = |a: Option<Side>, b: Option<Side>| match (a, b) {
             (Some(Side::Safety), _) | (_, None) => a,
+            (Some(Side::Optimism), Some(Side::Change)) => a,
             _ => b,
         };
         let (lower, upper) = if mirrored {

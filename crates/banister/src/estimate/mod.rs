@@ -15,8 +15,13 @@
 //! come instead of staying wrong. Counts are put into buckets that grow by ∛2: kept are the tightest end of the newest
 //! bucket, and the one in force, which is that of the bucket before until the newest one is tighter.
 //!
-//! Files, in reading order: `units`, `ends`, this page, `saved`.
+//! **Changes.** Beyond each end a detector bets that the mean has left the interval (`change`). If it is an end that only
+//! optimism needs, what was learned of that signal of that arm is forgotten on the spot; if safety rests on it, the
+//! agent is told. What is forgotten takes the next place in the budgets: valid at any moment, however it was chosen.
+//!
+//! Files, in reading order: `units`, `ends`, `change`, this page, `saved`.
 
+mod change;
 mod ends;
 mod saved;
 mod units;
@@ -27,6 +32,7 @@ use crate::interval::{
     Count, DeltaBudget, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
+use change::{Change, start_weight};
 use ends::{Ends, Side, SignalRule, count};
 use units::Units;
 
@@ -52,8 +58,26 @@ pub struct Estimates {
     state: Vec<SignalState>,
     /// Empty unless some rule is `mixture`.
     mixture: Vec<Mixture>,
-    /// The guardrail whose cost in the last outcome contradicts those before: its mean has changed.
-    refuted: Option<usize>,
+    /// Outcomes of its arm when a signal was last forgotten.
+    since: Vec<u64>,
+    /// δ_b/δ, where changes are looked for.
+    alarm_share: Option<f64>,
+    /// Empty unless changes are looked for.
+    changes: Vec<Change>,
+    /// The signal whose last outcome proved its mean to have changed.
+    changed: Option<Changed>,
+}
+
+/// A mean that has changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Changed {
+    /// Its guardrail; none for the reward.
+    pub guardrail: Option<usize>,
+    /// Outcomes that were learned before, and their mean in standard units.
+    pub outcomes: u64,
+    pub mean: f64,
+    /// Place of the signal in the row, if safety rests on the end that is refuted. Else it is forgotten already.
+    pub endangers: Option<usize>,
 }
 
 /// Bucket of n: three of them make a doubling.
@@ -74,6 +98,8 @@ pub struct EstimateConfig {
     pub lazy: f64,
     /// Number of times that every arm is expected to occur: once, or once in each segment.
     pub groups: usize,
+    /// δ_b: probability that a change is ever seen that is none, where changes are looked for.
+    pub alarm_delta: Option<f64>,
 }
 
 /// ε by default.
@@ -88,6 +114,7 @@ impl EstimateConfig {
             intersect: None,
             lazy: LAZY,
             groups: 1,
+            alarm_delta: None,
         }
     }
 }
@@ -95,7 +122,9 @@ impl EstimateConfig {
 /// An arm's places in both budgets, with what follows from them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arm {
-    /// n at which its intervals are computed next.
+    /// Outcomes when one of its signals was last forgotten: n counts from there.
+    since: u64,
+    /// Outcomes at which its intervals are computed next.
     due: u64,
     /// Bucket of n when they were computed last.
     bucket: u32,
@@ -113,7 +142,7 @@ impl Arm {
     fn log_level(&self, side: Side) -> f64 {
         match side {
             Side::Safety => self.log_safety,
-            Side::Optimism => self.log_optimism,
+            Side::Optimism | Side::Change => self.log_optimism,
         }
     }
 }
@@ -124,6 +153,10 @@ impl Estimates {
         let level = &config.level;
         let arms = problem.declared.arms.len();
         let kind = |signal: &Signal| config.intervals.unwrap_or(Intervals::suiting(signal));
+        let intersects = |signal: &Signal| config.intersect.unwrap_or(kind(signal).is_anytime());
+        let costs = problem.guardrails.iter().map(|g| &g.signal);
+        let watches = level.log_term.is_none() && costs.chain([&problem.reward]).all(intersects);
+        let alarm_delta = config.alarm_delta.filter(|_| watches);
         let rule = |signal: &Signal, cost: bool, ends: [Ends; 2]| SignalRule {
             rule: Rule::new(
                 kind(signal),
@@ -132,12 +165,13 @@ impl Estimates {
                 signal.sub_gaussian.is_none(),
                 cost,
             ),
-            intersect: config.intersect.unwrap_or(kind(signal).is_anytime()),
+            intersect: intersects(signal),
             ends,
             twin: None,
         };
+        // The lower end is for changes alone.
         let reward = Ends {
-            lower: None,
+            lower: alarm_delta.map(|_| Side::Change),
             upper: Some(Side::Optimism),
         };
         let costs = problem.guardrails.iter().map(|g| {
@@ -170,13 +204,16 @@ impl Estimates {
             symmetric: rules.iter().all(|r| r.rule.is_symmetric() && !r.intersect),
             wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
             lazy: if anytime { config.lazy } else { 0.0 },
+            alarm_share: alarm_delta.map(|alarm_delta| alarm_delta / level.delta),
             rules,
             pulls: Vec::new(),
             arms: Vec::new(),
             units: Vec::new(),
             state: Vec::new(),
             mixture: Vec::new(),
-            refuted: None,
+            since: Vec::new(),
+            changes: Vec::new(),
+            changed: None,
         }
     }
 
@@ -189,16 +226,29 @@ impl Estimates {
         own
     }
 
-    /// The guardrail whose signal the last outcome refuted, once.
+    /// The mean that the last outcome proved to have changed, once.
     #[inline]
-    pub(crate) fn refuted(&mut self) -> Option<usize> {
-        self.refuted.take()
+    pub(crate) fn changed(&mut self) -> Option<Changed> {
+        self.changed.take()
     }
 
-    /// n: outcomes of every arm.
+    /// Outcomes of every arm.
     #[inline]
     pub fn pulls(&self) -> &[u64] {
         &self.pulls
+    }
+
+    /// n: outcomes of an arm that a signal's estimates rest on.
+    #[inline]
+    pub(crate) fn count(&self, arm: usize, signal: usize) -> u64 {
+        self.pulls[arm] - self.since[arm * self.rules.len() + signal]
+    }
+
+    /// True if some cost of an arm may well be beyond an end that safety rests on.
+    pub(crate) fn is_suspect(&self, arm: usize) -> bool {
+        let (from, is_safe) = (arm * self.rules.len(), usize::from(self.arms[arm].is_safe));
+        let own = self.changes.get(from..).unwrap_or_default();
+        std::iter::zip(&self.rules, own).any(|(lane, change)| change.is_suspect(lane.ends[is_safe]))
     }
 
     /// Adds an arm without outcomes, under the next number.
@@ -218,8 +268,12 @@ impl Estimates {
             let before = rule.before_the_first_pull(units.r);
             self.units.push(units);
             self.state.push(SignalState::before(before));
+            self.since.push(0);
             if self.wants_mixture {
                 self.mixture.push(Mixture::default());
+            }
+            if self.alarm_share.is_some() {
+                self.changes.push(Change::default());
             }
         }
         self.pulls.push(0);
@@ -242,13 +296,64 @@ impl Estimates {
             is_safe,
             ..Arm::default()
         };
-        for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
-            let place = arm * self.rules.len() + s;
-            let before = rule.before_the_first_pull(self.units[place].r);
-            self.state[place] = SignalState::before(before);
-            if self.wants_mixture {
-                self.mixture[place] = Mixture::default();
-            }
+        for s in 0..self.rules.len() {
+            self.reset(arm, s);
+        }
+    }
+
+    /// Forgets one signal of an arm. Levels are those of the next places from now on, of its other signals too: lower
+    /// ones, so that what holds goes on holding.
+    pub(crate) fn forget(&mut self, arm: usize, signal: usize) {
+        let twins = |s: usize| self.rules[s].twin.is_some_and(|(place, _)| place == signal);
+        for s in (0..self.rules.len())
+            .filter(|&s| s == signal || twins(s))
+            .collect::<Vec<_>>()
+        {
+            self.reset(arm, s);
+        }
+        let pulls = self.pulls[arm];
+        let own = &mut self.arms[arm];
+        (own.since, own.bucket) = (pulls, 0);
+        self.give_places(arm);
+    }
+
+    fn reset(&mut self, arm: usize, signal: usize) {
+        let place = arm * self.rules.len() + signal;
+        let before = self.rules[signal]
+            .rule
+            .before_the_first_pull(self.units[place].r);
+        self.state[place] = SignalState::before(before);
+        self.since[place] = self.pulls[arm];
+        if let Some(own) = self.mixture.get_mut(place) {
+            *own = Mixture::default();
+        }
+        if let Some(own) = self.changes.get_mut(place) {
+            *own = Change::default();
+        }
+    }
+
+    /// Has the detectors of an arm follow the ends in force.
+    fn follow_ends(&mut self, arm: usize) {
+        let Some(alarm_share) = self.alarm_share else {
+            return;
+        };
+        let (signals, own) = (self.rules.len(), &self.arms[arm]);
+        let weight = start_weight(own.due - own.since);
+        let start = |side: Option<Side>| match side {
+            None => 0.0,
+            Some(Side::Safety) => weight * alarm_share * libm::exp(-own.log_safety),
+            Some(_) => weight * libm::exp(-own.log_optimism),
+        };
+        for s in 0..signals {
+            let (lane, place) = (&self.rules[s], arm * signals + s);
+            let ends = lane.ends[usize::from(own.is_safe)];
+            let starts = match lane.twin {
+                None => [start(ends.lower), start(ends.upper)],
+                Some(_) => [0.0; 2],
+            };
+            let SignalState { lower, upper, .. } = self.state[place];
+            let normal = (!lane.rule.is_bounded()).then(|| self.units[place].r);
+            self.changes[place].follow([lower, upper], starts, normal);
         }
     }
 
@@ -270,7 +375,9 @@ impl Estimates {
             own.safety = self.safety.next();
         }
         own.optimism = self.optimism.next();
+        own.due = own.since + 1;
         self.set_levels(arm);
+        self.follow_ends(arm);
     }
 
     /// Works out the levels from the places.
@@ -293,7 +400,7 @@ impl Estimates {
         n + ((self.lazy * n as f64) as u64).max(1)
     }
 
-    /// The counts at which ends were computed last and are computed next, after `n` outcomes: nothing else
+    /// The counts at which ends were computed last and are computed next, after n outcomes: nothing else
     /// decides that.
     fn computed_around(&self, n: u64) -> (u64, u64) {
         // Up to here every outcome counts.
@@ -322,7 +429,7 @@ impl Estimates {
     /// p̂ of a signal in standard units, if the arm was ever pulled.
     #[inline]
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
-        let n = self.pulls[arm];
+        let n = self.count(arm, signal);
         let place = arm * self.rules.len() + signal;
         (n > 0).then(|| self.units[place].common(self.state[place].sum / n as f64))
     }
@@ -338,7 +445,7 @@ impl Estimates {
     pub fn sum(&self, arm: usize, signal: usize) -> f64 {
         let place = arm * self.rules.len() + signal;
         let units = &self.units[place];
-        units.shift * self.pulls[arm] as f64 + units.stretch * self.state[place].sum
+        units.shift * self.count(arm, signal) as f64 + units.stretch * self.state[place].sum
     }
 
     /// Observes one outcome of `arm`. True if its intervals were computed again.
@@ -377,12 +484,24 @@ impl Estimates {
             }
             return Some(count);
         }
+        let mut proven = false;
         for s in 0..signals {
             let y = units[s].standardise(if s == 0 { reward } else { costs[s - 1] });
             states[s].sum += y;
-            if self.rules[s].rule.wants_mixture() {
+            let rule = &self.rules[s].rule;
+            if rule.wants_mixture() {
                 self.mixture[from + s].push(y);
             }
+            if let Some(change) = self.changes.get_mut(from + s) {
+                proven |= if rule.is_bounded() {
+                    change.observe(y)
+                } else {
+                    change.observe_normal(y)
+                };
+            }
+        }
+        if proven {
+            return Some(self.follow_change(arm));
         }
         if n < self.arms[arm].due {
             return None;
@@ -390,14 +509,51 @@ impl Estimates {
         Some(self.recompute(arm))
     }
 
+    /// A signal's mean has changed: forgets it, or says so where safety rests on what is refuted; then all outcomes so
+    /// far count anew.
+    #[cold]
+    #[inline(never)]
+    fn follow_change(&mut self, arm: usize) -> Count {
+        let signals = self.rules.len();
+        let is_safe = usize::from(self.arms[arm].is_safe);
+        for s in 0..signals {
+            let place = arm * signals + s;
+            let Some(end) = self.changes[place].proven() else {
+                continue;
+            };
+            let [lower, upper] = self.rules[s].ends[is_safe].each().map(|(_, side)| side);
+            let side = if end == End::Upper { upper } else { lower };
+            let shares = |r: &SignalRule| r.twin.is_some_and(|(place, _)| place == s);
+            let shared = self.rules.iter().position(shares);
+            let endangers = (side == Some(Side::Safety)).then_some(s);
+            self.changed = Some(Changed {
+                guardrail: s
+                    .checked_sub(1)
+                    .or(shared.filter(|_| endangers.is_some()).map(|s| s - 1)),
+                outcomes: self.count(arm, s),
+                mean: self.mean(arm, s).unwrap_or(0.0),
+                endangers,
+            });
+            if endangers.is_none() {
+                self.forget(arm, s);
+                continue;
+            }
+            self.changes[place].wealth = Default::default();
+            let state = &mut self.state[place];
+            (state.lower, state.upper) = (End::Lower.trivial(), End::Upper.trivial());
+            state.newer = (state.lower, state.upper);
+        }
+        self.recompute(arm)
+    }
+
     /// Computes an arm's ends from all its outcomes, beginning at those of the newer bucket.
     #[inline(never)]
     fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
         let is_safe = self.arms[arm].is_safe;
-        let count = Count::new(self.pulls[arm]);
-        let due = self.due_after(self.pulls[arm]);
-        let bucket = bucket(self.pulls[arm]);
+        let (pulls, since) = (self.pulls[arm], self.arms[arm].since);
+        let due = since + self.due_after(pulls - since);
+        let bucket = bucket(pulls - since);
         let own = &mut self.arms[arm];
         own.due = due;
         let turns = std::mem::replace(&mut own.bucket, bucket) != bucket;
@@ -409,12 +565,15 @@ impl Estimates {
             }
             let ends = lane.ends[usize::from(is_safe)];
             let (r, state) = (self.units[place].r, &mut self.state[place]);
+            let n = pulls - self.since[place];
+            if n == 0 {
+                continue;
+            }
             let observed = Observed {
-                count,
+                count: Count::new(n),
                 sum: state.sum,
                 mixture: self.mixture.get(place),
             };
-            let mut refuted = false;
             for (end, side) in ends.each() {
                 let Some(side) = side else { continue };
                 let (slot, newer) = match end {
@@ -432,25 +591,6 @@ impl Estimates {
                 let new = lane.rule.end(end, &observed, r, level, *newer);
                 *newer = end.tighter(*newer, new);
                 *slot = end.tighter(*slot, *newer);
-                // A third budget, of the size of the first, is for the tests of what safety rests on.
-                refuted |= side == Side::Safety
-                    && lane.rule.refutes(end, *slot, &observed, r, own.log_safety);
-            }
-            if refuted {
-                // An end that is refuted is never kept: all outcomes so far count anew.
-                let bounds =
-                    |twin: Option<(usize, bool)>| twin.is_some_and(|(place, _)| place == s);
-                let shared = self.rules.iter().position(|rule| bounds(rule.twin));
-                self.refuted = s.checked_sub(1).or(shared.map(|place| place - 1));
-                let fresh = |end: End, side: Option<Side>| {
-                    side.map_or(end.trivial(), |side| {
-                        let level = own.log_level(side);
-                        lane.rule.end(end, &observed, r, level, end.trivial())
-                    })
-                };
-                state.lower = fresh(End::Lower, ends.lower);
-                state.upper = fresh(End::Upper, ends.upper);
-                state.newer = (state.lower, state.upper);
             }
         }
         for s in 1..signals {
@@ -464,7 +604,8 @@ impl Estimates {
                 };
             }
         }
-        count
+        self.follow_ends(arm);
+        Count::new(self.count(arm, 0))
     }
 
     /// Centre of the reward interval and the largest radius of all signals, unclipped, as the
@@ -493,7 +634,7 @@ impl Estimates {
             let place = arm * self.rules.len() + signal;
             let (units, state) = (&self.units[place], &self.state[place]);
             let observed = Observed {
-                count: Count::new(self.pulls[arm]),
+                count: Count::new(self.count(arm, signal)),
                 sum: state.sum,
                 mixture: self.mixture.get(place),
             };

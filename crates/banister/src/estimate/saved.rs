@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::change::{Wealth, is_sound};
 use super::ends::{Side, SignalRule, count};
 use super::{Estimates, bucket};
 use crate::error::{Error, broken};
@@ -55,6 +56,17 @@ struct ArmState {
     signals: Vec<SignalState>,
     /// Per signal, where intervals are `mixture` and the arm was pulled, else empty.
     mixture: Vec<Mixture>,
+    /// Per signal: outcomes when it was last forgotten.
+    since: Vec<u64>,
+    /// Per signal, where changes are looked for, else empty.
+    changes: Vec<Wealth>,
+}
+
+impl ArmState {
+    /// n of a signal.
+    fn count(&self, signal: usize) -> u64 {
+        self.pulls - self.since[signal]
+    }
 }
 
 impl Estimates {
@@ -76,10 +88,14 @@ impl Estimates {
             places: [self.arms[arm].safety, self.arms[arm].optimism],
             signals: self.state[own.clone()].to_vec(),
             mixture: if self.wants_mixture && self.pulls[arm] > 0 {
-                self.mixture[own].to_vec()
+                self.mixture[own.clone()].to_vec()
             } else {
                 Vec::new()
             },
+            since: self.since[own.clone()].to_vec(),
+            changes: (self.changes.get(own).unwrap_or_default().iter())
+                .map(|change| change.wealth)
+                .collect(),
         }
     }
 
@@ -115,19 +131,28 @@ impl Estimates {
 
     /// True if outcomes can have led there.
     fn fits(&self, problem: &CheckedProblem, own: &ArmState) -> bool {
-        let n = own.pulls as f64;
-        let slack = 1e-6 * (1.0 + n);
+        if own.since.len() != self.rules.len() || own.since.iter().any(|&s| s > own.pulls) {
+            return false;
+        }
         let possible_sum = |(s, state): (usize, &SignalState)| {
+            let n = own.count(s) as f64;
+            let slack = 1e-6 * (1.0 + n);
             let is_bounded = problem.own_signal(usize::MAX, s).sub_gaussian.is_none();
             !is_bounded || (-slack..=n + slack).contains(&state.sum)
         };
-        let possible_bet = |bet: &Mixture| [0, own.pulls].contains(&bet.count()) && bet.is_sound();
+        let wealths = if self.alarm_share.is_some() {
+            self.rules.len()
+        } else {
+            0
+        };
         // Counts beyond any life would make the next one overflow.
         own.pulls < u64::MAX / 2
             && own.signals.len() == self.rules.len()
             && own.signals.iter().enumerate().all(possible_sum)
             && [0, self.rules.len()].contains(&own.mixture.len())
-            && own.mixture.iter().all(possible_bet)
+            && own.mixture.iter().all(Mixture::is_sound)
+            && own.changes.len() == wealths
+            && own.changes.iter().all(is_sound)
     }
 
     /// Takes up an arm's state in place of its own. False if its places or its bets are not those of such an arm.
@@ -148,15 +173,22 @@ impl Estimates {
         if !saved.mixture.is_empty() {
             self.mixture[from..from + signals].copy_from_slice(&saved.mixture);
         }
+        self.since[from..from + signals].copy_from_slice(&saved.since);
+        for (own, &wealth) in self.changes.iter_mut().skip(from).zip(&saved.changes) {
+            own.wealth = wealth;
+        }
         let own = &mut self.arms[arm];
         (own.safety, own.optimism) = (safety, optimism);
+        own.since = saved.since.iter().copied().max().unwrap_or(0);
         self.safety.restore(safety);
         self.optimism.restore(optimism);
+        let since = self.arms[arm].since;
+        let (last, due) = self.computed_around(saved.pulls - since);
+        (self.arms[arm].bucket, self.arms[arm].due) = (bucket(last), since + due);
         if optimism.is_given() {
             self.set_levels(arm);
+            self.follow_ends(arm);
         }
-        let (last, due) = self.computed_around(saved.pulls);
-        (self.arms[arm].bucket, self.arms[arm].due) = (bucket(last), due);
         true
     }
 
@@ -165,10 +197,15 @@ impl Estimates {
         if !self.wants_mixture || saved.pulls == 0 {
             return saved.mixture.is_empty();
         }
-        let counted = |(lane, own): (&SignalRule, &Mixture)| {
-            (own.count() == saved.pulls) == lane.rule.wants_mixture()
+        let counted = |(s, (lane, own)): (usize, (&SignalRule, &Mixture))| {
+            let wanted = if lane.rule.wants_mixture() {
+                saved.count(s)
+            } else {
+                0
+            };
+            own.count() == wanted
         };
-        saved.mixture.len() == self.rules.len()
-            && std::iter::zip(&self.rules, &saved.mixture).all(counted)
+        let both = std::iter::zip(&self.rules, &saved.mixture).enumerate();
+        saved.mixture.len() == self.rules.len() && both.into_iter().all(counted)
     }
 }

@@ -66,6 +66,13 @@ pub trait Learner: Send + Sized + 'static {
     /// Forgets all outcomes: those that come are of the monitor's epoch, and have its share of δ.
     fn forget(&mut self, shell: &mut Shell);
 
+    /// An arm has changed, as somebody knows: forgets its outcomes, and those of its decisions so far that come.
+    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
+        let allowed =
+            "outcomes of this agent's arms teach about each other: none can be forgotten alone";
+        Err(Error::invalid("arm", shell.arms.name(arm), allowed))
+    }
+
     /// Estimates of an action of the round.
     fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate;
 

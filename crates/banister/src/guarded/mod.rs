@@ -120,7 +120,7 @@ impl<L: Learner> Guarded<L> {
     #[inline]
     fn learn(&mut self, outcome: &Outcome) {
         self.shell.outcomes += 1;
-        if !self.shell.monitor.is_current(outcome.origin) {
+        if !(self.shell.monitor).is_current(outcome.origin, outcome.action) {
             self.shell.monitor.forget();
             return;
         }
@@ -269,6 +269,11 @@ impl<L: Learner> Agent for Guarded<L> {
         self.shell.arms.offer(arm, false);
         self.arms_changed();
         Ok(())
+    }
+
+    fn forget_arm(&mut self, arm: usize) -> Result<(), Error> {
+        self.shell.check_number(arm)?;
+        self.learner.forget_arm(&mut self.shell, arm)
     }
 
     fn reseed(&mut self, seed: u64, stream: u64) {

@@ -6,8 +6,9 @@ use crate::arms::{Arm, Arms};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::Error;
+use crate::estimate::Changed;
 use crate::monitor::{Monitor, MonitorConfig, Next, Watched};
-use crate::problem::{ArmRanges, CheckedProblem};
+use crate::problem::{ArmRanges, CheckedProblem, Direction};
 use crate::round::{Choice, Outcome};
 
 /// Everything around a learner that is the same for all.
@@ -229,16 +230,23 @@ impl Shell {
         }
     }
 
-    /// An arm's outcomes under a guardrail contradict each other: (number of outcomes, mean in standard units).
+    /// An arm's mean has changed.
     #[cold]
-    pub(crate) fn refute(
+    pub(crate) fn tell_change(
         &mut self,
-        (arm, guardrail): (usize, usize),
+        arm: usize,
         segment: Option<usize>,
-        (pulls, mean): (u64, f64),
+        changed: &Changed,
     ) -> Next {
-        let mean = self.problem.guardrails[guardrail].signal_of(mean);
-        (self.monitor).refute((arm, guardrail), segment, pulls, mean, self.outcomes)
+        let mean = match changed.guardrail {
+            Some(guardrail) => self.problem.guardrails[guardrail].signal_of(changed.mean),
+            None => {
+                let (origin, scale) = self.problem.reward.affine(Direction::AtMost);
+                origin + changed.mean / scale
+            }
+        };
+        let changed = Changed { mean, ..*changed };
+        (self.monitor).tell_change(arm, segment, &changed, self.outcomes)
     }
 
     /// Takes up an arm that was checked.

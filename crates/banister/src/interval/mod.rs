@@ -169,23 +169,6 @@ impl End {
         };
         if better { b } else { a }
     }
-
-    /// True if a mean lies beyond this end.
-    #[inline]
-    fn excludes(self, end: f64, mean: f64) -> bool {
-        match self {
-            Self::Lower => mean < end,
-            Self::Upper => mean > end,
-        }
-    }
-
-    #[inline]
-    fn opposite(self) -> Self {
-        match self {
-            Self::Lower => Self::Upper,
-            Self::Upper => Self::Lower,
-        }
-    }
 }
 
 /// Observations of one signal of one arm, in standard units.
@@ -363,23 +346,10 @@ impl Rule {
         }
     }
 
-    /// True if the observations show, at the level given by ln(1/δ_s), that the mean lies beyond a value
-    /// of an end that was in force: some assumption is false.
-    pub(crate) fn refutes(
-        &self,
-        end: End,
-        value: f64,
-        observed: &Observed,
-        r: f64,
-        log_level: f64,
-    ) -> bool {
-        // Evidence beyond the end has the sample mean beyond it, which is quick to see.
-        if !end.excludes(value, observed.mean()) {
-            return false;
-        }
-        let other = end.opposite();
-        let bound = self.end(other, observed, r, log_level, other.trivial());
-        end.excludes(value, bound)
+    /// True if it is for signals that cannot leave their range.
+    #[inline]
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.kind.needs_bounded()
     }
 
     /// Centre of the symmetric kinds before clipping, which the paper's bonus is for.

@@ -30,6 +30,9 @@ pub enum AlarmKind {
     BreachWarning,
     /// An arm's outcomes contradict each other over time: its mean changed.
     Refuted,
+    /// An arm's reward, or a cost of it where nothing rests on the change, has another mean than before: a warning, and
+    /// what was learned of it is forgotten.
+    Changed,
     /// The safe action costs other than was declared.
     SafeCost,
     /// A part of the outcomes costs other than the model of the features allows.
@@ -49,7 +52,11 @@ impl AlarmKind {
     pub fn is_warning(self) -> bool {
         matches!(
             self,
-            Self::BreachWarning | Self::RewardRange | Self::Missing | Self::Segments
+            Self::BreachWarning
+                | Self::Changed
+                | Self::RewardRange
+                | Self::Missing
+                | Self::Segments
         )
     }
 
@@ -202,6 +209,13 @@ impl Alarm {
                 format!("{told}: a warning, which may be chance")
             }
             (AlarmKind::Refuted, Some(guardrail)) => self.told_refuted(guardrail, own),
+            (AlarmKind::Changed, _) => {
+                let name = guardrail.map_or("reward", |guardrail| &guardrail.name);
+                let (n, mean) = (self.outcomes, short(self.mean));
+                format!(
+                    "the {name} of {own} has changed (mean {mean} over {n} outcomes): it is learned anew"
+                )
+            }
             (AlarmKind::SafeCost, Some(guardrail)) => self.told_safe_cost(guardrail, own),
             (AlarmKind::ModelRefuted, Some(guardrail)) => self.told_model(guardrail, own),
             _ => self.told_range(problem, arm),

@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | ≤ δ_b, ever |
 //! | `breach_warning` | the same, sooner: a warning | 3% within a million outcomes |
-//! | `refuted` | an arm's intervals over time have nothing in common: its mean changed | ≤ δ, ever |
+//! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
+//! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `segments` | nearly as many names of segments as there is room for: a warning | none |
@@ -28,6 +29,7 @@ mod saved;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::estimate::Changed;
 use crate::problem::{CheckedProblem, Scope, Standard};
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
@@ -108,6 +110,9 @@ struct Memory {
     forgotten: u64,
     /// Decisions up to this number belong to earlier epochs.
     before: u64,
+    /// By number of the arm: its decisions up to this number are forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    before_by_arm: Vec<u64>,
     /// Alarms that nobody has acknowledged yet: one of each kind per guardrail at most.
     alarms: Vec<Alarm>,
     /// Alarms raised so far.
@@ -354,15 +359,25 @@ impl Monitor {
         });
     }
 
-    /// Returns true if an outcome may be learned: not if an earlier epoch made its decision.
+    /// Returns true if an outcome may be learned: not if its decision was made before all or its arm was forgotten.
     #[inline]
-    pub(crate) fn is_current(&self, origin: Origin) -> bool {
+    pub(crate) fn is_current(&self, origin: Origin, arm: usize) -> bool {
         match origin {
             Origin::Announced(decision) | Origin::InOrder { decision, .. } => {
-                decision > self.saved.before
+                let arm = self.saved.before_by_arm.get(arm);
+                decision > self.saved.before && arm.is_none_or(|&before| decision > before)
             }
             Origin::Immediate | Origin::Logged => true,
         }
+    }
+
+    /// An arm is learned anew: outcomes of its decisions so far are not.
+    pub(crate) fn forget_before(&mut self, arm: usize) {
+        let own = &mut self.saved.before_by_arm;
+        if own.len() <= arm {
+            own.resize(arm + 1, 0);
+        }
+        own[arm] = self.saved.order.last;
     }
 
     /// An outcome that is not learned: it belongs to an earlier epoch.
@@ -591,26 +606,30 @@ impl Monitor {
         }
     }
 
-    /// An arm's intervals have nothing in common: its mean under a guardrail has changed.
+    /// An arm's mean has changed; it is told in the units of the signal. Where nothing rests on what is refuted, it
+    /// was forgotten, and this informs.
     #[cold]
-    pub(crate) fn refute(
+    pub(crate) fn tell_change(
         &mut self,
-        (arm, guardrail): (usize, usize),
+        arm: usize,
         segment: Option<usize>,
-        pulls: u64,
-        mean: f64,
+        changed: &Changed,
         taken: u64,
     ) -> Next {
+        let endangers = changed.endangers.is_some();
         self.raise(Alarm {
-            kind: AlarmKind::Refuted,
-            guardrail: Some(guardrail),
+            kind: match endangers {
+                true => AlarmKind::Refuted,
+                false => AlarmKind::Changed,
+            },
+            guardrail: changed.guardrail,
             arm: Some(arm),
             segment,
             outcome: taken,
-            outcomes: pulls,
-            mean,
-            evidence: 1.0 / self.config.delta,
-            forces_safe: self.on_breach() == OnBreach::Safe,
+            outcomes: changed.outcomes,
+            mean: changed.mean,
+            evidence: self.config.alarm_level,
+            forces_safe: endangers && self.on_breach() == OnBreach::Safe,
             misfit: None,
         })
     }
@@ -654,6 +673,7 @@ impl Monitor {
             // The reaction may have been changed since, and a warning may have come true.
             Some(old)
                 if relearns
+                    || alarm.kind == AlarmKind::Changed
                     || (alarm.forces_safe && !old.forces_safe)
                     || (old.kind.is_warning() && !alarm.kind.is_warning()) =>
             {
@@ -677,7 +697,8 @@ impl Monitor {
         self.clear_tests();
     }
 
-    fn clear_tests(&mut self) {
+    /// The tests start again.
+    pub(crate) fn clear_tests(&mut self) {
         self.saved.order.restart();
         self.saved.missing = Missing::default();
         let segments = self.segments.iter_mut().flatten();

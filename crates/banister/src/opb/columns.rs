@@ -26,7 +26,7 @@ impl ArmLearner {
         );
         for (column, &arm) in shell.arms.offered().iter().enumerate() {
             self.write_costs(shell, column, arm);
-            let count = Count::new(self.estimates.pulls()[arm]);
+            let count = Count::new(self.estimates.count(arm, 0));
             self.write_reward(shell, column, arm, &count);
         }
     }

@@ -7,7 +7,7 @@ use crate::error::{Error, finite, positive};
 use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
-use crate::monitor::{MonitorConfig, epoch_share};
+use crate::monitor::MonitorConfig;
 use crate::optimism::{Optimism, check_floor};
 use crate::parameters::{check_horizon, watched};
 use crate::problem::CheckedProblem;
@@ -84,25 +84,20 @@ config! {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedOpb {
     pub config: OpbConfig,
-    /// The level of the first epoch.
     level: Level,
     pub monitor: MonitorConfig,
 }
 
 impl CheckedOpb {
-    /// Parameters of the estimates in an epoch, counted from 0.
-    pub(crate) fn estimates_in(&self, epoch: u32) -> EstimateConfig {
-        let share = epoch_share(self.monitor.on_breach, epoch);
+    /// Parameters of the estimates.
+    pub(crate) fn estimates(&self) -> EstimateConfig {
         EstimateConfig {
-            level: Level {
-                delta: self.level.delta * share,
-                optimism_delta: self.level.optimism_delta * share,
-                ..self.level
-            },
+            level: self.level,
             intervals: self.config.intervals,
             intersect: self.config.intersect,
             lazy: self.config.lazy.unwrap_or(LAZY),
             groups: 1,
+            alarm_delta: Some(self.config.alarm_delta),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::agent::Agent as _;
 use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
-use crate::estimate::{Estimates, EstimatesState};
+use crate::estimate::{Changed, Estimates, EstimatesState};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Next;
@@ -63,6 +63,8 @@ pub type Opb = Guarded<ArmLearner>;
 pub struct ArmLearner {
     checked: CheckedOpb,
     pub(crate) estimates: Estimates,
+    /// True if a breach made it forget some arms since it forgot all.
+    restarted: bool,
     t_zero: Option<TZeroRule>,
     /// True if the safe action's outcomes move other arms' bounds or the margins.
     safe_matters: bool,
@@ -76,6 +78,8 @@ pub struct ArmLearner {
 #[serde(deny_unknown_fields)]
 pub struct ArmLearnerState {
     estimates: EstimatesState,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    restarted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<TZeroState>,
 }
@@ -135,7 +139,8 @@ impl Learner for ArmLearner {
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
         let mut own = Self {
             plan: LpPlan::new(&problem, config.floor, Planner::new(config.optimism)),
-            estimates: Estimates::new(&problem, &checked.estimates_in(0)),
+            estimates: Estimates::new(&problem, &checked.estimates()),
+            restarted: false,
             t_zero: None,
             safe_matters: unknown,
             alpha: None,
@@ -183,21 +188,35 @@ impl Learner for ArmLearner {
         }
         let next = shell.watch(outcome, arm == shell.safe);
         if computed.is_some()
-            && let Some(guardrail) = self.estimates.refuted()
+            && let Some(changed) = self.estimates.changed()
         {
-            return self.refute(shell, arm, guardrail).or(next);
+            return self.follow_change(shell, arm, changed).or(next);
+        }
+        if next == Next::Restart {
+            return self.follow_breach(shell);
         }
         next
     }
 
     fn forget(&mut self, shell: &mut Shell) {
-        let epoch = shell.monitor.epoch();
-        self.estimates = Estimates::new(&shell.problem, &self.checked.estimates_in(epoch));
         self.t_zero = self.new_t_zero(shell);
-        for _ in 0..shell.arms.len() {
-            self.estimates.add_arm(&shell.problem);
+        self.restarted = false;
+        // Places in the budgets are not given again: nothing has to be kept for another start.
+        for arm in 0..shell.arms.len() {
+            if arm < self.estimates.pulls().len() {
+                self.estimates.clear(arm);
+            } else {
+                self.estimates.add_arm(&shell.problem);
+            }
         }
         self.refresh_all(shell);
+    }
+
+    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
+        for signal in 0..=shell.problem.guardrails.len() {
+            self.forget_signal(shell, arm, signal);
+        }
+        Ok(())
     }
 
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
@@ -246,6 +265,7 @@ impl Learner for ArmLearner {
         self.refresh_all(shell);
         Ok(ArmLearnerState {
             estimates: self.estimates.state(),
+            restarted: self.restarted,
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
         })
     }
@@ -253,6 +273,7 @@ impl Learner for ArmLearner {
     fn restore(&mut self, shell: &mut Shell, state: ArmLearnerState) -> Result<(), Error> {
         let learned = shell.outcomes - shell.monitor.forgotten();
         (self.estimates).restore(&shell.problem, &state.estimates, Some(learned))?;
+        self.restarted = state.restarted;
         TZeroRule::restore(
             &mut self.t_zero,
             state.t_zero,
@@ -280,23 +301,50 @@ impl ArmLearner {
     fn lean(&mut self, shell: &Shell) {
         let (estimates, arms) = (&self.estimates, shell.arms.offered());
         self.plan.planner.lean(&self.plan.bounds, |leans| {
-            let pulls = estimates.pulls();
-            let total: u64 = arms.iter().map(|&arm| pulls[arm]).sum();
+            let total: u64 = arms.iter().map(|&arm| estimates.count(arm, 0)).sum();
             let each = total as f64 / arms.len() as f64;
             for (lean, &arm) in leans.iter_mut().zip(arms) {
-                let n = pulls[arm];
+                let n = estimates.count(arm, 0);
                 *lean = index_lean(each / n as f64, estimates.log_optimism(arm));
             }
         });
     }
 
-    /// An arm's mean cost has changed.
+    /// An arm's mean has changed. Learning again forgets that signal of that arm alone.
     #[cold]
     #[inline(never)]
-    fn refute(&mut self, shell: &mut Shell, arm: usize, guardrail: usize) -> Next {
-        let mean = self.estimates.mean(arm, guardrail + 1).unwrap_or(0.0);
-        let pulls = self.estimates.pulls()[arm];
-        shell.refute((arm, guardrail), None, (pulls, mean))
+    fn follow_change(&mut self, shell: &mut Shell, arm: usize, changed: Changed) -> Next {
+        let next = shell.tell_change(arm, None, &changed);
+        if let (Some(signal), Next::Restart) = (changed.endangers, next) {
+            self.forget_signal(shell, arm, signal);
+        }
+        Next::Continue
+    }
+
+    fn forget_signal(&mut self, shell: &mut Shell, arm: usize, signal: usize) {
+        self.estimates.forget(arm, signal);
+        shell.monitor.forget_before(arm);
+        self.refresh_all(shell);
+        shell.stale = true;
+    }
+
+    /// Policies cost too much, and what is wrong is to be learned again: the costs of arms that are suspect, or, where
+    /// there are none or it did not help, everything.
+    #[cold]
+    #[inline(never)]
+    fn follow_breach(&mut self, shell: &mut Shell) -> Next {
+        let suspects = (0..shell.arms.len()).filter(|&arm| self.estimates.is_suspect(arm));
+        let suspects: Vec<usize> = suspects.collect();
+        if suspects.is_empty() || std::mem::replace(&mut self.restarted, true) {
+            return Next::Restart;
+        }
+        for arm in suspects {
+            for signal in 1..=shell.problem.guardrails.len() {
+                self.forget_signal(shell, arm, signal);
+            }
+        }
+        shell.monitor.clear_tests();
+        Next::Continue
     }
 
     /// An arm's intervals were computed again.

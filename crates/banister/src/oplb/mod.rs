@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm_estimate::{ArmEstimate, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
-use crate::estimate::{EstimateConfig, Estimates, EstimatesState};
+use crate::estimate::{Changed, EstimateConfig, Estimates, EstimatesState};
 use crate::fit::{Fit, FitState, Forecast};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Interval, Level};
@@ -172,7 +172,8 @@ impl Learner for FeatureLearner {
         let own = Self {
             linked_safe: vec![Ends::UNKNOWN; logits.len()],
             logits,
-            safe_estimates: unknown.then(|| safe_estimates(problem, checked.level_in(0))),
+            safe_estimates: unknown
+                .then(|| safe_estimates(problem, checked.level_in(0), config.alarm_delta)),
             t_zero: (config.needs_horizon(unknown))
                 .then(|| TZeroRule::new(problem, config.horizon, false)),
             plan,
@@ -248,7 +249,7 @@ impl Learner for FeatureLearner {
         let problem = &shell.problem;
         if let Some(estimates) = &mut self.safe_estimates {
             let level = self.checked.level_in(shell.monitor.epoch());
-            *estimates = safe_estimates(problem, level);
+            *estimates = safe_estimates(problem, level, self.checked.config.alarm_delta);
         }
         if let Some(rule) = &mut self.t_zero {
             *rule = TZeroRule::new(problem, self.checked.config.horizon, false);
@@ -387,20 +388,26 @@ impl FeatureLearner {
         let Some(estimates) = &mut self.safe_estimates else {
             return Next::Continue;
         };
-        let own = estimates.refuted();
+        let own = estimates.changed().filter(|own| own.endangers.is_some());
         let guardrails = shell.problem.guardrails.iter().enumerate();
         let mut unknown = guardrails.filter(|(_, g)| g.safe_cost.is_none());
         let crossed = |i: usize| {
             let (lower, upper) = self.safe_interval(i);
             lower > upper
         };
-        let found = own.or_else(|| unknown.find(|&(i, _)| crossed(i)).map(|(i, _)| i));
-        let (Some(guardrail), Some(estimates)) = (found, &self.safe_estimates) else {
-            return Next::Continue;
+        let crossing = || {
+            let (i, _) = unknown.find(|&(i, _)| crossed(i))?;
+            let estimates = self.safe_estimates.as_ref()?;
+            Some(Changed {
+                guardrail: Some(i),
+                outcomes: estimates.pulls()[0],
+                mean: estimates.mean(0, i + 1).unwrap_or(0.0),
+                endangers: Some(i + 1),
+            })
         };
-        let mean = estimates.mean(0, guardrail + 1).unwrap_or(0.0);
-        let evidence = (estimates.pulls()[0], mean);
-        shell.refute((shell.problem.declared.safe, guardrail), None, evidence)
+        own.or_else(crossing).map_or(Next::Continue, |found| {
+            shell.tell_change(shell.problem.declared.safe, None, &found)
+        })
     }
 }
 
@@ -423,8 +430,12 @@ fn setup(checked: &CheckedOplb) -> Setup {
 }
 
 /// Scalar intervals for the safe action's own signals, each cost at level δ_s.
-fn safe_estimates(problem: &CheckedProblem, delta: f64) -> Estimates {
+fn safe_estimates(problem: &CheckedProblem, delta: f64, alarm_delta: f64) -> Estimates {
     let unknown = problem.guardrails.iter().filter(|g| g.safe_cost.is_none());
     let level = Level::at(delta * unknown.count() as f64);
-    Estimates::of_safe(problem, &EstimateConfig::at(level))
+    let config = EstimateConfig {
+        alarm_delta: Some(alarm_delta),
+        ..EstimateConfig::at(level)
+    };
+    Estimates::of_safe(problem, &config)
 }

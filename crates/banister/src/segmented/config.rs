@@ -101,6 +101,7 @@ impl CheckedSegmented {
         let share = part * epoch_share(self.monitor.on_breach, epoch);
         EstimateConfig {
             groups,
+            alarm_delta: Some(config.alarm_delta * share),
             ..EstimateConfig::at(Level {
                 delta: config.delta * share,
                 optimism_delta: config.optimism_delta * share,

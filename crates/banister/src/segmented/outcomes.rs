@@ -2,7 +2,7 @@
 
 use super::segments::POOL;
 use super::{POOLED, SegmentLearner};
-use crate::estimate::Estimates;
+use crate::estimate::{Changed, Estimates};
 use crate::guarded::Shell;
 use crate::monitor::{Drawn, Next, Origin, Turn};
 use crate::problem::Direction;
@@ -39,7 +39,9 @@ impl SegmentLearner {
         let given_up = if pending.safe_probability.is_some() {
             shell.monitor.give_up(decision)
         } else {
-            let is_current = shell.monitor.is_current(Origin::Announced(decision));
+            let is_current = shell
+                .monitor
+                .is_current(Origin::Announced(decision), pending.action);
             is_current.then(|| Drawn {
                 arm: pending.action,
                 segment: self.entered,
@@ -77,7 +79,7 @@ impl SegmentLearner {
         if found.computed {
             self.change(POOL);
         }
-        found.refute(shell, None, drawn.arm)
+        found.tell_change(shell, None, drawn.arm)
     }
 
     /// The policy of a block may be another now.
@@ -217,7 +219,7 @@ impl SegmentLearner {
         if drawn.pooled {
             pooled = Learned::from(&mut self.pool, arm, reward, costs);
         }
-        let mut refuted_arm = arm;
+        let mut changed_arm = arm;
         let mut watched = shell.as_watched(outcome, arm == shell.safe);
         watched.segment = segment.filter(|_| block != POOL && self.watches_segments);
         let (pool, taken) = (&mut self.pool, shell.outcomes);
@@ -228,8 +230,8 @@ impl SegmentLearner {
             {
                 let found = Learned::from(pool, arm, turn.reward, costs);
                 pooled.computed |= found.computed;
-                if found.refuted.is_some() {
-                    (pooled.refuted, refuted_arm) = (found.refuted, arm);
+                if found.changed.is_some() {
+                    (pooled.changed, changed_arm) = (found.changed, arm);
                 }
             }
         };
@@ -238,8 +240,8 @@ impl SegmentLearner {
         if pooled.computed {
             self.change(POOL);
         }
-        let next = own.refute(shell, segment, arm).or(next);
-        pooled.refute(shell, segment, refuted_arm).or(next)
+        let next = own.tell_change(shell, segment, arm).or(next);
+        pooled.tell_change(shell, segment, changed_arm).or(next)
     }
 }
 
@@ -248,25 +250,22 @@ impl SegmentLearner {
 struct Learned {
     /// True if intervals were computed again.
     computed: bool,
-    /// Guardrail whose intervals have nothing in common, the mean and the outcomes.
-    refuted: Option<(usize, f64, u64)>,
+    /// The mean that has changed, if one has.
+    changed: Option<Changed>,
 }
 
 impl Learned {
     fn from(estimates: &mut Estimates, place: usize, reward: f64, costs: &[f64]) -> Self {
-        let computed = estimates.observe(place, reward, costs);
-        let refuted = estimates.refuted().map(|guardrail| {
-            let mean = estimates.mean(place, guardrail + 1).unwrap_or(0.0);
-            (guardrail, mean, estimates.pulls()[place])
-        });
-        Self { computed, refuted }
+        Self {
+            computed: estimates.observe(place, reward, costs),
+            changed: estimates.changed(),
+        }
     }
 
-    /// Raises an alarm where an arm's outcomes contradict each other.
-    fn refute(&self, shell: &mut Shell, segment: Option<usize>, arm: usize) -> Next {
-        self.refuted
-            .map_or(Next::Continue, |(guardrail, mean, pulls)| {
-                shell.refute((arm, guardrail), segment, (pulls, mean))
-            })
+    /// Says which arm's mean has changed.
+    fn tell_change(&self, shell: &mut Shell, segment: Option<usize>, arm: usize) -> Next {
+        (self.changed.as_ref()).map_or(Next::Continue, |changed| {
+            shell.tell_change(arm, segment, changed)
+        })
     }
 }

@@ -1,0 +1,108 @@
+//! Has a mean changed? An e-detector beyond each end of a signal's interval.
+//!
+//! While a mean μ stays, its interval [l, u] holds it, and for a bet with λ(u − y) ≤ 1/2 the factor 1 + λ(y − u) has
+//! conditional mean at most one: so has 1 + λ(l − y) beyond the other end. As in the breach detector
+//! (`monitor/detector.rs`), M = (M + αγ_n)(1 + λ(y − u)) with Σγ_n ≤ 1, averaged over bets, ever reaches 1 with
+//! probability at most α, the end's share of its budget. A jump of the mean is seen after about ln(1/(αγ_n))/I of the
+//! arm's own outcomes.
+
+use super::ends::Ends;
+use crate::interval::End;
+
+/// Bets on one end.
+const BETS: usize = 4;
+/// 4^{−k}.
+const QUARTERS: [f64; BETS] = [1.0, 0.25, 0.0625, 0.015625];
+/// Evidence since a mean may have changed, as a likelihood ratio, from which an arm is suspected of a breach.
+const SUSPECT: f64 = 100.0;
+
+/// Wealth of the bets beyond the lower end and beyond the upper one.
+pub(super) type Wealth = [[f64; BETS]; 2];
+
+/// The detectors of one signal of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Change {
+    pub(super) wealth: Wealth,
+    /// Ends that were in force before the next outcome.
+    ends: [f64; 2],
+    /// The largest bet on each.
+    bets: [f64; 2],
+    /// αγ_n of each.
+    starts: [f64; 2],
+}
+
+/// γ_n, Σ_n γ_n ≤ 1.
+pub(super) fn start_weight(n: u64) -> f64 {
+    let shifted = n as f64 + 1000.0;
+    let log = libm::log(shifted);
+    6.9 / (shifted * log * log)
+}
+
+impl Change {
+    /// Takes up the ends in force until the next computation; `starts` has αγ_n of each, 0 for one that is not watched.
+    pub(super) fn follow(&mut self, ends: [f64; 2], starts: [f64; 2], normal: Option<f64>) {
+        let [lower, upper] = ends;
+        self.ends = ends;
+        self.starts = starts;
+        self.bets = match normal {
+            Some(r) => [1.0 / r; 2],
+            None => [1.0 - lower, upper].map(|room| 0.5 / room.max(1e-9)),
+        };
+    }
+
+    /// Observes an outcome of a bounded signal. True if a mean beyond an end is proven.
+    #[inline(always)]
+    pub(super) fn observe(&mut self, y: f64) -> bool {
+        let below = self.bets[0] * (self.ends[0] - y);
+        let above = self.bets[1] * (y - self.ends[1]);
+        let below = self.multiply(0, QUARTERS.map(|part| 1.0 + part * below));
+        let above = self.multiply(1, QUARTERS.map(|part| 1.0 + part * above));
+        below || above
+    }
+
+    /// The same of a sub-Gaussian signal with constant R: factors exp(λ(y − u) − λ²R²/2), λ ≤ 1/R.
+    #[inline(never)]
+    pub(super) fn observe_normal(&mut self, y: f64) -> bool {
+        let excesses = [self.ends[0] - y, y - self.ends[1]];
+        let mut proven = false;
+        for (end, excess) in excesses.into_iter().enumerate() {
+            let step = self.bets[end] * excess;
+            let factor = |part: f64| libm::exp((part * step - 0.5 * part * part).min(400.0));
+            proven |= self.multiply(end, QUARTERS.map(factor));
+        }
+        proven
+    }
+
+    #[inline(always)]
+    fn multiply(&mut self, end: usize, factors: [f64; BETS]) -> bool {
+        let (wealth, start) = (&mut self.wealth[end], self.starts[end]);
+        for k in 0..BETS {
+            wealth[k] = (wealth[k] + start) * factors[k];
+        }
+        (wealth[0] + wealth[2]) + (wealth[1] + wealth[3]) >= BETS as f64
+    }
+
+    /// The end beyond which the mean lies for certain, the upper one first.
+    pub(super) fn proven(&self) -> Option<End> {
+        let reached = |end: usize| self.wealth[end].iter().sum::<f64>() >= BETS as f64;
+        match (reached(1), reached(0)) {
+            (true, _) => Some(End::Upper),
+            (_, true) => Some(End::Lower),
+            _ => None,
+        }
+    }
+
+    /// True if a mean may well lie beyond an end that safety rests on.
+    pub(super) fn is_suspect(&self, ends: Ends) -> bool {
+        ends.each().into_iter().enumerate().any(|(end, (_, side))| {
+            let total: f64 = self.wealth[end].iter().sum();
+            side.is_some_and(|side| side == super::Side::Safety)
+                && total >= SUSPECT * BETS as f64 * self.starts[end].max(f64::MIN_POSITIVE)
+        })
+    }
+}
+
+/// True if wealth can stand in a detector.
+pub(super) fn is_sound(wealth: &Wealth) -> bool {
+    wealth.iter().flatten().all(|w| (0.0..=1e300).contains(w))
+}
