@@ -34,7 +34,7 @@ impl Episode {
     /// Prepares a run of an agent.
     pub(crate) fn new(
         experiment: &Experiment,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         agent: usize,
         run: u64,
     ) -> Self {
@@ -66,7 +66,7 @@ impl Episode {
 
     /// Plays some rounds. A function of its own, so that the hot loop has the registers.
     #[inline(never)]
-    pub(crate) fn play<E: RunEnvironment + ?Sized>(
+    pub(crate) fn play<E: RunEnvironment>(
         &mut self,
         environment: &mut E,
         agent: &mut dyn Agent,
@@ -98,7 +98,8 @@ impl Episode {
             } else {
                 // One number a round for every agent, whether its policy needs it or not.
                 let arm = decision.draw(uniform(&mut self.rng));
-                let rng = &mut self.common[environment.outcome_stream(arm)];
+                let shared = self.common.len() == 1;
+                let rng = &mut self.common[if shared { 0 } else { arm }];
                 (arm, environment.pull(arm, scale, rng, &mut self.costs)?)
             };
             if !environment.knows_means() {
