@@ -2,9 +2,8 @@
 
 use banister::Error;
 use banister::toolkit::CheckedProblem;
-use rand_chacha::ChaCha8Rng;
 
-use super::outcome::Arms;
+use super::outcome::{Arms, Pull};
 use super::world::{RunStart, World, WorldRound, WorldRun};
 use crate::results::GuardrailInfo;
 
@@ -81,14 +80,7 @@ impl WorldRun for ChangingArms<'_> {
         Ok(true)
     }
 
-    fn pull(
-        &mut self,
-        _: &WorldRound,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
-        Ok(self.now.pull_scaled(action, scale, rng, costs))
+    fn pull(&mut self, _: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        Ok(self.now.pull_scaled(pull))
     }
 }

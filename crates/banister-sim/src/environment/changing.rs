@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::cost_shape::{CostShape, place};
 use super::draw::{cube, direction, inside};
-use super::outcome::{OutcomeDistribution, each_signal};
+use super::outcome::{OutcomeDistribution, Pull, each_signal};
 use super::world::{RunStart, World, WorldRound, WorldRun};
 use crate::stream::stream;
 
@@ -278,17 +278,11 @@ impl WorldRun for ChangingRun<'_> {
         Ok(true)
     }
 
-    fn pull(
-        &mut self,
-        round: &WorldRound,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
+    fn pull(&mut self, round: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
         let changing = self.changing;
-        Ok(each_signal(costs, |signal| {
-            changing.observe(signal, scale * round.means[signal][action], rng)
+        Ok(each_signal(pull.costs, |signal| {
+            let mean = pull.scale * round.means[signal][pull.action];
+            changing.observe(signal, mean, pull.rng)
         }))
     }
 }

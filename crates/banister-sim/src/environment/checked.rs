@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use banister::Error;
 use banister::toolkit::CheckedProblem;
-use rand_chacha::ChaCha8Rng;
 
 use super::custom::{CustomEnvironment, CustomRound, CustomRun};
+use super::outcome::Pull;
 use super::world::{LoggedOutcome, RunStart, World, WorldRound, WorldRun};
 
 /// Rounding that a true mean may be off by, in units of its signal's range.
@@ -206,14 +206,8 @@ impl WorldRun for CheckedRun<'_> {
         Ok(true)
     }
 
-    fn pull(
-        &mut self,
-        _: &WorldRound,
-        action: usize,
-        scale: f64,
-        _: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
+    fn pull(&mut self, _: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        let (action, scale, costs) = (pull.action, pull.scale, pull.costs);
         if scale != 1.0 {
             let allowed = "a user-supplied environment plays whole actions: use `play = \"mixed\"`";
             return Err(Error::invalid("scale", scale, allowed));

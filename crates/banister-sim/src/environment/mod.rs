@@ -54,6 +54,7 @@ pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Environment};
 pub(crate) use model::{Dynamics, Setting, in_environment};
 pub use outcome::Arms;
+pub(crate) use outcome::Pull;
 pub use per_run::ParameterLaw;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
 pub use segmented::SegmentedConfig;

@@ -209,13 +209,8 @@ impl Arms {
 
     /// Pulls an arm at `scale` of the action's length, for means that are linear in the features.
     #[inline]
-    pub(crate) fn pull_scaled(
-        &self,
-        arm: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> f64 {
+    pub(crate) fn pull_scaled(&self, pull: Pull<'_>) -> f64 {
+        let (arm, scale, rng, costs) = (pull.action, pull.scale, pull.rng, pull.costs);
         if scale == 1.0 {
             return self.pull(arm, rng, costs);
         }
@@ -225,6 +220,17 @@ impl Arms {
             outcome.draw_scaled(scale, self.mean(arm, signal), lo, hi, rng)
         })
     }
+}
+
+/// An action that is played.
+pub(crate) struct Pull<'a> {
+    pub action: usize,
+    /// Share of the action's length that is played.
+    pub scale: f64,
+    /// Generator of the run or, where agents meet the same outcomes, of the action.
+    pub rng: &'a mut ChaCha8Rng,
+    /// Costs to write, one per guardrail.
+    pub costs: &'a mut [f64],
 }
 
 /// Draws every signal: returns the reward and writes the costs.

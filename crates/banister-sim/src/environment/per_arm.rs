@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use super::changing::{dot, rounds_of, through, two_ends};
 use super::draw::{direction, instance_stream};
 use super::model::{Dynamics, Environment, Setting};
-use super::outcome::each_signal;
+use super::outcome::{Pull, each_signal};
 use super::world::{RunStart, World, WorldRound, WorldRun};
 
 /// Arms in contexts x = (1, v)/√2 with v on the unit sphere: the mean of a signal of arm a is ⟨x, parameter_a⟩, or that
@@ -73,17 +73,11 @@ impl WorldRun for InContexts<'_> {
         Ok(true)
     }
 
-    fn pull(
-        &mut self,
-        round: &WorldRound,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
+    fn pull(&mut self, round: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
         let signals = &self.arms.signals;
-        Ok(each_signal(costs, |signal| {
-            two_ends(&signals[signal], scale * round.means[signal][action], rng)
+        Ok(each_signal(pull.costs, |signal| {
+            let mean = pull.scale * round.means[signal][pull.action];
+            two_ends(&signals[signal], mean, pull.rng)
         }))
     }
 }

@@ -11,7 +11,7 @@ use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
-use super::outcome::{Arms, Family};
+use super::outcome::{Arms, Family, Pull};
 use super::segments::Segments;
 use super::world::{LoggedOutcome, RunStart, World, WorldRound, WorldRun};
 use crate::stream::{stream, uniform};
@@ -263,15 +263,8 @@ impl WorldRun for InSegments<'_> {
         Ok(is_first)
     }
 
-    fn pull(
-        &mut self,
-        _: &WorldRound,
-        action: usize,
-        _: f64,
-        _: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
-        self.run.pull(action, costs)
+    fn pull(&mut self, _: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        self.run.pull(pull.action, pull.costs)
     }
 
     fn segments(&self) -> Option<&Segments> {

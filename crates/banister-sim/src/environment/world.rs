@@ -8,15 +8,14 @@ use std::fmt;
 
 use banister::Error;
 use banister::toolkit::CheckedProblem;
-use rand_chacha::ChaCha8Rng;
 
-use super::outcome::Arms;
+use super::outcome::{Arms, Pull};
 use super::segments::Segments;
 use crate::results::GuardrailInfo;
 
 /// Source of rounds and outcomes that may differ from round to round.
 pub(crate) trait World: Any + Send + Sync {
-    /// Starts a run. All draws but those from the generator of [`WorldRun::pull`] depend on the seed and the number of
+    /// Starts a run. All draws but those from the generator of a [`Pull`] depend on the seed and the number of
     /// the run alone, so that all agents meet the same rounds.
     fn start<'a>(&'a self, start: &RunStart<'a>) -> Result<Box<dyn WorldRun + 'a>, Error>;
 
@@ -97,16 +96,8 @@ pub(crate) trait WorldRun {
     /// from those of the round before, as in the first one.
     fn begin(&mut self, round: &mut WorldRound) -> Result<bool, Error>;
 
-    /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs. `rng` is the
-    /// run's generator, or where agents meet the same outcomes the action's.
-    fn pull(
-        &mut self,
-        round: &WorldRound,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error>;
+    /// Plays an action: returns the reward and writes the costs.
+    fn pull(&mut self, round: &WorldRound, pull: Pull<'_>) -> Result<f64, Error>;
 
     /// Segments as they are in this round, where there are any.
     fn segments(&self) -> Option<&Segments> {

@@ -1,7 +1,8 @@
 //! The environment of one run: the actions of each round, their true means, outcomes.
 
 use banister::{Agent, Choice, Error, Round};
-use rand_chacha::ChaCha8Rng;
+
+use crate::environment::Pull;
 
 /// Environment of one run. Actions are numbered as the agent numbers them.
 ///
@@ -84,14 +85,8 @@ pub(crate) trait RunEnvironment {
         Choice::Arms
     }
 
-    /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
-    fn pull(
-        &mut self,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error>;
+    /// Plays an action: returns the reward and writes the costs.
+    fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error>;
 
     /// Number of streams of outcomes, where agents meet the same ones: one per action, or one for all rounds.
     fn outcome_streams(&self) -> usize;

@@ -1,11 +1,10 @@
 //! Runs on actions and means that stay the same: the fast path.
 
 use banister::{Agent, Error};
-use rand_chacha::ChaCha8Rng;
 
 use super::best::BestPolicy;
 use super::environment::RunEnvironment;
-use crate::environment::Arms;
+use crate::environment::{Arms, Pull};
 use crate::experiment::Experiment;
 
 /// Actions and means that stay the same.
@@ -63,14 +62,8 @@ impl RunEnvironment for FixedActions<'_> {
     }
 
     #[inline]
-    fn pull(
-        &mut self,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
-        Ok(self.arms.pull_scaled(action, scale, rng, costs))
+    fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error> {
+        Ok(self.arms.pull_scaled(pull))
     }
 
     fn outcome_streams(&self) -> usize {

@@ -1,12 +1,11 @@
 //! Runs in worlds: whatever a round brings, it is judged against the best policy of its own.
 
 use banister::{Agent, Choice, Error, Origin, Outcome, Round};
-use rand_chacha::ChaCha8Rng;
 
 use super::best::BestPolicy;
 use super::environment::RunEnvironment;
 use super::policy_table::PolicyTable;
-use crate::environment::{RunStart, World, WorldRound, WorldRun};
+use crate::environment::{Pull, RunStart, World, WorldRound, WorldRun};
 use crate::experiment::Experiment;
 
 /// One run in a world.
@@ -167,14 +166,8 @@ impl RunEnvironment for GeneralActions<'_> {
         }
     }
 
-    fn pull(
-        &mut self,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
-        self.run.pull(&self.round, action, scale, rng, costs)
+    fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error> {
+        self.run.pull(&self.round, pull)
     }
 
     fn outcome_streams(&self) -> usize {
