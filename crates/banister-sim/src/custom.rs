@@ -56,13 +56,10 @@ impl CustomExperiment {
             return Err(Error::invalid(field, true, allowed));
         }
         self.environment.start(self.run.seed, 0)?;
-        let guardrails = 0..self.problem.guardrails.len();
         let world = Custom::new(Arc::clone(&self.environment));
         let environment = Environment {
             safe_means,
-            safe_fields: guardrails
-                .map(|i| format!("environment.safe_means[{}]", i + 1))
-                .collect(),
+            safe_field: "environment.safe_means[{s}]".into(),
             longest: 0.0,
             ..Environment::new(self.problem.clone(), Dynamics::General(Arc::new(world)))
         };

@@ -49,7 +49,9 @@ pub(crate) fn thresholds(
                 "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
                 standard.name
             );
-            return Err(Error::invalid(&environment.safe_fields[i], shown, allowed));
+            let field = environment.safe_field.replace("{i}", &i.to_string());
+            let field = field.replace("{s}", &(i + 1).to_string());
+            return Err(Error::invalid(field, shown, allowed));
         }
         if let Some(c) = declared.safe_cost
             && (c - mean).abs() > 1e-9 * standard.signal.unit()

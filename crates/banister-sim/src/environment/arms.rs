@@ -180,9 +180,7 @@ impl ArmMeans<'_> {
         Ok(Environment {
             parameters: arms.by_signal(),
             safe_means: Some(arms.means(safe).to_vec()),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("environment.costs[{i}][{safe}]"))
-                .collect(),
+            safe_field: format!("environment.costs[{{i}}][{safe}]"),
             ..Environment::new(
                 declared,
                 if later.is_empty() {

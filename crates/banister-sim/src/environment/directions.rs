@@ -111,7 +111,7 @@ impl DirectionsConfig {
             parameters: vec![longest.clone(), longest],
             // Means go to either side of 0.
             parameter_norm: Some(0.5),
-            safe_fields: vec!["environment.threshold_range".into()],
+            safe_field: "environment.threshold_range".into(),
             longest: 1.0,
             per_run: Some(law),
             ..environment

@@ -308,9 +308,7 @@ pub(super) fn changing_environment(setting: &Setting<'_>, changing: Changing) ->
         link: changing.link(),
         parameters,
         safe_means: Some(changing.safe_means().to_vec()),
-        safe_fields: (0..setting.guardrails.len())
-            .map(|i| format!("environment.safe_costs[{i}]"))
-            .collect(),
+        safe_field: "environment.safe_costs[{i}]".into(),
         ..Environment::new(problem, Dynamics::General(Arc::new(changing)))
     }
 }
@@ -358,9 +356,7 @@ impl FixedActions {
         Ok(Environment {
             longest: self.features.iter().map(length).fold(0.0, f64::max),
             safe_means: Some(arms.means(self.safe).to_vec()),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("{safe_field}[{i}]"))
-                .collect(),
+            safe_field: format!("{safe_field}[{{i}}]"),
             parameter_norm: Some(1.0),
             parameters,
             ..Environment::new(

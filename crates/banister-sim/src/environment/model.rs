@@ -38,8 +38,9 @@ pub struct Environment {
     pub(crate) link: Link,
     /// The safe action's true reward and costs, where they are known.
     pub(crate) safe_means: Option<Vec<f64>>,
-    /// Fields by which the user declares the safe action's cost under guardrail 0, 1, …
-    pub(crate) safe_fields: Vec<String>,
+    /// Field by which the user declares the safe action's cost under a guardrail, `{i}` standing for the guardrail's
+    /// number and `{s}` for the signal's.
+    pub(crate) safe_field: String,
     /// Length of the longest feature vector that can come.
     pub(crate) longest: f64,
     /// Law of the instances, where every run draws one of its own; the rest is then that of the first run.
@@ -65,7 +66,7 @@ impl Environment {
             parameter_norm: None,
             link: Link::Identity,
             safe_means: None,
-            safe_fields: Vec::new(),
+            safe_field: String::new(),
             longest: 1.0,
             per_run: None,
         }

@@ -203,9 +203,7 @@ impl SegmentWorld {
         let segments = &self.segments;
         let overall = |signal: usize| segments.overall(signal, safe);
         Ok(Environment {
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("{field}[{i}]"))
-                .collect(),
+            safe_field: format!("{field}[{{i}}]"),
             safe_means: Some((0..segments.means[0].len()).map(overall).collect()),
             ..Environment::new(problem, Dynamics::General(Arc::new(self)))
         })

@@ -133,9 +133,7 @@ impl TableConfig {
             config: self.clone(),
         });
         Ok(Environment {
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("guardrail[{i}].safe_cost"))
-                .collect(),
+            safe_field: "guardrail[{i}].safe_cost".into(),
             safe_means,
             ..Environment::new(problem, Dynamics::General(Arc::new(Custom::new(source))))
         })

@@ -5,7 +5,7 @@ use banister::{Agent, Choice, Error, Origin, Outcome, Round};
 use super::best::BestPolicy;
 use super::environment::RunEnvironment;
 use super::policy_table::PolicyTable;
-use crate::environment::{Pull, RunStart, World, WorldRound, WorldRun};
+use crate::environment::{Pull, RunStart, Segments, World, WorldRound, WorldRun};
 use crate::experiment::Experiment;
 
 /// One run in a world.
@@ -23,6 +23,7 @@ pub(crate) struct GeneralActions<'a> {
     actions_change: bool,
     knows_means: bool,
     is_measured: bool,
+    has_segments: bool,
 }
 
 impl<'a> GeneralActions<'a> {
@@ -57,7 +58,18 @@ impl<'a> GeneralActions<'a> {
             actions_change: world.actions_change(),
             knows_means: world.knows_means(),
             is_measured,
+            has_segments: world.segments().is_some(),
         })
+    }
+
+    /// What is true of the segments, where there are any.
+    #[inline]
+    fn truth(&self) -> Option<&Segments> {
+        if self.has_segments {
+            self.run.segments()
+        } else {
+            None
+        }
     }
 
     /// Solves for the best policy of a round whose actions or means are new; false where there is none.
@@ -112,8 +124,8 @@ impl RunEnvironment for GeneralActions<'_> {
             let allowed = "no policy meets the guardrails";
             return Err(Error::invalid(field, "infeasible", allowed));
         }
-        if let Some(segments) = self.run.segments()
-            && (is_new || is_other_table)
+        if (is_new || is_other_table)
+            && let Some(segments) = self.run.segments()
         {
             self.table.judge(self.experiment, segments);
         }
@@ -142,18 +154,18 @@ impl RunEnvironment for GeneralActions<'_> {
     }
 
     fn judge(&self, policy: &[(usize, f64)], signal: usize) -> f64 {
-        match self.run.segments() {
+        match self.truth() {
             None => self.expected(policy, signal),
             Some(segments) => (self.table).expected(self.experiment, segments, policy, signal),
         }
     }
 
     fn segment(&self) -> Option<usize> {
-        self.run.segments().map(|_| self.round.segment)
+        self.truth().map(|_| self.round.segment)
     }
 
     fn segments(&self) -> &[String] {
-        self.run.segments().map_or(&[], |segments| &segments.names)
+        self.truth().map_or(&[], |segments| &segments.names)
     }
 
     fn choice<'b>(&self, features: &'b [f64]) -> Choice<'b> {
@@ -194,7 +206,7 @@ impl RunEnvironment for GeneralActions<'_> {
 
     fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
         // Of a table that stays, without the rounding of a sum.
-        let only = || self.run.segments().and_then(|_| self.best.only());
+        let only = || self.truth().and_then(|_| self.best.only());
         (self.knows_means).then(|| only().unwrap_or_else(|| self.best.average()))
     }
 }
