@@ -143,7 +143,7 @@ impl Metrics {
     /// Adds what was drawn in a round, where that is asked for.
     pub(crate) fn drawn(
         &mut self,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         optimum: f64,
         drawn: (f64, &[f64]),
     ) {
@@ -161,7 +161,7 @@ impl Metrics {
     #[inline]
     pub(crate) fn round(
         &mut self,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         optimum: f64,
         decision: &Decision,
     ) {
