@@ -243,6 +243,7 @@ macro_rules! watched {
                     on_breach: self.on_breach.unwrap_or(guarantee.on_breach()),
                     alarm_level: 1.0 / self.alarm_delta,
                     delta: self.delta,
+                    relearns_by_place: false,
                     exact_safe_cost,
                 })
             }
@@ -250,7 +251,8 @@ macro_rules! watched {
         crate::config! {
             @ ([$($doc)*] $name $($head)*) [
                 $($field)*
-                /// Reaction to an alarm; by default `safe`, or `alert` where the parameters void the guarantee.
+                /// Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or `alert` where the parameters
+                /// void the guarantee.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub on_breach: Option<crate::monitor::OnBreach>,
                 /// δ_b: probability that a breach is ever raised falsely.

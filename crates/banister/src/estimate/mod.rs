@@ -244,6 +244,12 @@ impl Estimates {
         self.pulls[arm] - self.since[arm * self.rules.len() + signal]
     }
 
+    /// Outcomes of an arm that all its estimates rest on.
+    #[inline]
+    pub(crate) fn known(&self, arm: usize) -> u64 {
+        self.pulls[arm] - self.arms[arm].since
+    }
+
     /// True if some cost of an arm may well be beyond an end that safety rests on.
     pub(crate) fn is_suspect(&self, arm: usize) -> bool {
         let (from, is_safe) = (arm * self.rules.len(), usize::from(self.arms[arm].is_safe));

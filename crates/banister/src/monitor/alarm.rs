@@ -14,7 +14,8 @@ pub enum OnBreach {
     /// The safe action alone, until a person acknowledges the alarm.
     #[default]
     Safe,
-    /// Evidence from before the alarm is dropped, and learning starts again with a smaller share of δ.
+    /// What the alarm is about is forgotten, and learned again with a smaller share of δ: an arm's signal that has
+    /// changed, arms that are suspected of a breach, or everything.
     Relearn,
     /// Nothing but the alarm.
     Alert,

@@ -80,6 +80,8 @@ pub(crate) struct MonitorConfig {
     pub alarm_level: f64,
     /// δ of the tests of declared safe costs, all together.
     pub delta: f64,
+    /// True if what is forgotten takes the next place in its budget, so that nothing has to be kept for it.
+    pub relearns_by_place: bool,
     /// True if a safe action that costs less than declared can void a certificate: not where its
     /// declared cost serves as an upper bound only.
     pub exact_safe_cost: bool,
@@ -180,6 +182,7 @@ impl Monitor {
                 on_breach: OnBreach::Alert,
                 alarm_level: f64::INFINITY,
                 delta: 1.0,
+                relearns_by_place: false,
                 exact_safe_cost: false,
             },
             is_on: false,
@@ -224,10 +227,11 @@ impl Monitor {
         self.saved.on_breach.unwrap_or(self.config.on_breach)
     }
 
-    /// Changes the reaction to alarms from now on; those there are stay as they were raised. Learning again needs a share
-    /// of δ in every epoch, so it has to be declared; then one may turn to another reaction, and back.
+    /// Changes the reaction to alarms from now on; those there are stay as they were raised. Where learning again needs a
+    /// share of δ in every epoch, it has to be declared; then one may turn to another reaction, and back.
     pub fn set_on_breach(&mut self, on_breach: OnBreach) -> Result<(), Error> {
-        if on_breach == OnBreach::Relearn && self.config.on_breach != OnBreach::Relearn {
+        let relearns = self.config.relearns_by_place || self.config.on_breach == OnBreach::Relearn;
+        if on_breach == OnBreach::Relearn && !relearns {
             let allowed = "learning again needs a share of δ that is kept for it from the start: declare it so in a new \
                            experiment";
             return Err(Error::invalid("on_breach", "relearn", allowed));

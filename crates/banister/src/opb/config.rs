@@ -7,7 +7,8 @@ use crate::error::{Error, finite, positive};
 use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
-use crate::monitor::MonitorConfig;
+use crate::monitor::{MonitorConfig, OnBreach};
+use crate::parameters::Registered as _;
 use crate::optimism::{Optimism, check_floor};
 use crate::parameters::{check_horizon, watched};
 use crate::problem::CheckedProblem;
@@ -131,7 +132,11 @@ impl OpbConfig {
 
     /// Checks the parameters against the problem.
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOpb, Error> {
-        let monitor = self.monitor(false)?;
+        let mut monitor = self.monitor(false)?;
+        monitor.relearns_by_place = true;
+        if self.on_breach.is_none() && self.guarantee() == Guarantee::EveryRound {
+            monitor.on_breach = OnBreach::Relearn;
+        }
         positive("rho", self.rho)?;
         if let Some(lazy) = self.lazy
             && !(0.0..=1.0).contains(&finite("lazy", lazy)?)

@@ -301,10 +301,10 @@ impl ArmLearner {
     fn lean(&mut self, shell: &Shell) {
         let (estimates, arms) = (&self.estimates, shell.arms.offered());
         self.plan.planner.lean(&self.plan.bounds, |leans| {
-            let total: u64 = arms.iter().map(|&arm| estimates.count(arm, 0)).sum();
+            let total: u64 = arms.iter().map(|&arm| estimates.known(arm)).sum();
             let each = total as f64 / arms.len() as f64;
             for (lean, &arm) in leans.iter_mut().zip(arms) {
-                let n = estimates.count(arm, 0);
+                let n = estimates.known(arm);
                 *lean = index_lean(each / n as f64, estimates.log_optimism(arm));
             }
         });
