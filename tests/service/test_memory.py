@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 
 from .callers import many_files, never_reading, requests
-from .cgroups import limited
 from .experiments import ARMS
 from .postgres import temporary
+from .sandbox import limited
 from .server import Server
 
 #: Decisions bring 10 000 candidates with two features: 60 KB as JSON, 640 KB in memory, 180 KB in the log.
