@@ -26,7 +26,7 @@ MODULES: list[ModuleType] = [banister, *(thing for thing in PUBLIC if isinstance
 # Their methods are those of `Agent`.
 KINDS = {cls.__name__ for cls in CLASSES.values()}
 BOOK = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# Their examples need a service: `test_service_examples.py` runs them with one.
+# Their examples need a service: `test_examples.py` runs them with one.
 SERVED = {"client", "llm-routing"}
 DOCS = [path for path in BOOK if ">>>" in path.read_text("utf-8") and path.stem not in SERVED]
 
