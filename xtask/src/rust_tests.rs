@@ -1,25 +1,19 @@
 //! The Rust tests: two binaries at a time, so that the last test of one leaves no core idle; then
 //! the slowest tests, and those of the documentation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use crate::{Outcome, cargo, root};
 
-/// A test binary, and the folder of its package, in which it runs.
-struct Binary {
-    path: PathBuf,
-    package: PathBuf,
-}
-
 pub fn rust() -> Outcome {
     let waiting = Mutex::new(binaries()?.into_iter());
     let ended: Mutex<Vec<(bool, String)>> = Mutex::default();
     let work = || {
-        while let Some(binary) = { waiting.lock().unwrap().next() } {
-            let (passed, output) = binary.run();
-            println!("── {}\n{output}", binary.path.display());
+        while let Some((binary, package)) = { waiting.lock().unwrap().next() } {
+            let (passed, output) = run(&binary, &package);
+            println!("── {}\n{output}", binary.display());
             ended.lock().unwrap().push((passed, output));
         }
     };
@@ -37,8 +31,8 @@ pub fn rust() -> Outcome {
     }
 }
 
-/// Builds the test binaries.
-fn binaries() -> Outcome<Vec<Binary>> {
+/// Builds the test binaries; each comes with the folder of its package, in which cargo would run it.
+fn binaries() -> Outcome<Vec<(PathBuf, PathBuf)>> {
     let json = "--message-format=json-render-diagnostics";
     let output = Command::new(env!("CARGO"))
         .args([
@@ -57,35 +51,32 @@ fn binaries() -> Outcome<Vec<Binary>> {
         return Err("the tests do not compile".into());
     }
     let messages = String::from_utf8_lossy(&output.stdout);
-    let binary = |message: &str| {
-        let value = |key: &str| {
-            let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
-            Some(PathBuf::from(rest.split_once('"')?.0))
-        };
-        let package = value("manifest_path")?.parent()?.into();
-        value("executable").map(|path| Binary { path, package })
+    let text = |message: &str, key: &str| {
+        let (_, rest) = message.split_once(&format!("\"{key}\":\""))?;
+        Some(PathBuf::from(rest.split_once('"')?.0))
     };
     let tests = messages.lines().filter(|m| m.contains("\"test\":true}"));
+    let binary = |m| {
+        Some((
+            text(m, "executable")?,
+            text(m, "manifest_path")?.parent()?.into(),
+        ))
+    };
     Ok(tests.filter_map(binary).collect())
 }
 
-impl Binary {
-    /// Whether all tests passed, and what was printed.
-    fn run(&self) -> (bool, String) {
-        let output = Command::new(&self.path)
-            // Times of tests are behind this switch of the standard library.
-            .args(["-Zunstable-options", "--report-time"])
-            .env("RUSTC_BOOTSTRAP", "1")
-            .current_dir(&self.package)
-            .output();
-        match output {
-            Ok(output) => {
-                let printed = [output.stdout, output.stderr].concat();
-                let text = String::from_utf8_lossy(&printed).into_owned();
-                (output.status.success(), text)
-            }
-            Err(error) => (false, format!("did not start: {error}")),
+/// Whether all tests of a binary passed, and what it printed: also times, which are behind a switch.
+fn run(binary: &Path, package: &Path) -> (bool, String) {
+    let mut command = Command::new(binary);
+    command.args(["-Zunstable-options", "--report-time"]);
+    command.env("RUSTC_BOOTSTRAP", "1").current_dir(package);
+    match command.output() {
+        Ok(output) => {
+            let printed = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&printed).into_owned();
+            (output.status.success(), text)
         }
+        Err(error) => (false, format!("did not start: {error}")),
     }
 }
 
