@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use banister_report::tables::{self, Column, DataTable, count, text};
-use banister_sim::compare::{
-    Comparison, Interval95, PublishedNumber, Verdict, leaderboard, verdicts,
-};
+use banister_report::tables::{self, DataTable, PublishedRow, text};
+use banister_sim::compare::{Comparison, Interval95, PublishedNumber, leaderboard, verdicts};
 use banister_sim::{Gathered, Trace};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -109,7 +107,14 @@ impl Compared {
                 text("reason", left.iter().map(|one| one.why())),
             ],
         };
-        let published = published_table(&verdicts(published, &gathered));
+        let verdicts = verdicts(published, &gathered);
+        let rows = verdicts.iter().map(|(number, verdict)| PublishedRow {
+            suite: "",
+            number,
+            runs: None,
+            verdict: Some(verdict),
+        });
+        let published = tables::published(&rows.collect::<Vec<_>>());
         let traces = gathered.into_iter().map(|one| one.agents).collect();
         Self {
             traces: Some((comparison.clone(), traces)),
@@ -142,40 +147,4 @@ impl Compared {
 /// Mean, lower and upper end; what is unknown is None in Python.
 fn ends(interval: &Interval95) -> [f64; 3] {
     [interval.mean, interval.low, interval.high]
-}
-
-fn numbers(name: &str, values: impl Iterator<Item = f64>) -> Column {
-    tables::number(name, values.map(|x| x.is_finite().then_some(x)))
-}
-
-/// Published numbers beside ours, one row each.
-fn published_table(verdicts: &[(&PublishedNumber, Verdict)]) -> DataTable {
-    let ours = |verdict: &Verdict| verdict.ours().map_or([f64::NAN; 3], ends);
-    let word = |verdict: &Verdict| verdict.words();
-    let words = |name: &str, of: &dyn Fn(&PublishedNumber) -> String| {
-        text(name, verdicts.iter().map(|(published, _)| of(published)))
-    };
-    let end = |name: &str, end: usize| numbers(name, verdicts.iter().map(|row| ours(&row.1)[end]));
-    DataTable {
-        columns: vec![
-            words("instance", &|published| published.instance.clone()),
-            words("agent", &|published| published.agent.clone()),
-            words("measure", &|published| published.quantity.words().into()),
-            numbers("published", verdicts.iter().map(|row| row.0.value)),
-            end("ours", 0),
-            end("ours_low", 1),
-            end("ours_high", 2),
-            numbers(
-                "tolerance",
-                (verdicts.iter()).map(|row| row.0.accuracy.tolerance().unwrap_or(f64::NAN)),
-            ),
-            numbers(
-                "sd",
-                (verdicts.iter()).map(|row| row.0.accuracy.spread().map_or(f64::NAN, |(sd, _)| sd)),
-            ),
-            count("horizon", verdicts.iter().map(|row| Some(row.0.horizon))),
-            text("verdict", verdicts.iter().map(|row| word(&row.1))),
-            words("source", &|published| published.source.clone()),
-        ],
-    }
 }

@@ -216,9 +216,9 @@ def test_a_batch_may_be_longer_than_a_request(live: Any) -> None:
     assert [decision.id for decision in decisions] == [str(i) for i in range(2500)]
     done = live.report_batch(name, [{"decision": one, "reward": 0.0, "costs": 0.0} for one in decisions])
     assert [one.decision for one in done] == [str(i) for i in range(2500)]
-    long = create(live, context=1000)
-    context = np.full(1000, 1 / 3000)
-    assert len(list(live.decide_batch(long, [{"context": context}] * 110))) == 110, "more than 2 MiB"
+    long = create(live, context=200)
+    context = np.full(200, 1 / 3000)
+    assert len(list(live.decide_batch(long, [{"context": context}] * 550))) == 550, "more than 2 MiB"
 
 
 def test_a_pause_is_safe_and_the_end_is_final(live: Any) -> None:

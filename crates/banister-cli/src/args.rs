@@ -49,6 +49,11 @@ pub enum Command {
         after_help = "Example:\n  banister bound experiment.toml      its own bounds, with the limit of certified play\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
     )]
     Bound(Bound),
+    /// Say what a log shows of another policy: its reward, and which guardrails it keeps
+    #[command(
+        after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …)."
+    )]
+    Evaluate(Evaluate),
     #[command(flatten)]
     Common(Common),
 }
@@ -161,6 +166,19 @@ pub struct Solve {
     /// Time limit; the answer is then a feasible policy with its proven gap (exact OPLB)
     #[arg(long, value_name = "MICROS")]
     pub max_micros: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Evaluate {
+    /// Logged rounds, one per row, in the order of the decisions
+    #[arg(value_name = "LOG.csv", value_hint = ValueHint::FilePath)]
+    pub log: PathBuf,
+    /// The policy to judge, and its guardrails
+    #[arg(value_name = "POLICY.toml", value_hint = ValueHint::FilePath)]
+    pub policy: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,59 +1,13 @@
 //! Tables for people, in the terminal and in the report alike.
 
 use banister::guarantee::Guarantee;
-use banister_report::figures::axes::significant;
-use banister_report::tables::rounds_until_alarm;
-use banister_report::{Cell, ReportTable, Tone};
+use banister_report::tables::words::{UNKNOWN, count, digits, number};
+use banister_report::tables::{rounds_until_alarm, violations};
+use banister_report::{Cell, ReportTable};
 use banister_sim::Results;
-use banister_sim::results::AgentResult;
 use comfy_table::{CellAlignment, presets};
-use serde_json::json;
 
 use banister_terminal::{Failure, say};
-
-/// Regrets beside those of the first instance, in which the safe cost is known: of the same agent, or
-/// of the first one where there is no such agent.
-pub fn against_known(results: &Results) -> ReportTable {
-    let known = |name: &str| {
-        let agents = &results.instances.first()?.agents;
-        let agent = agents.iter().find(|agent| agent.name == name);
-        agent.or(agents.first()).map(|agent| final_regret(agent).0)
-    };
-    let mut rows = Vec::new();
-    for instance in &results.instances {
-        for agent in &instance.agents {
-            let (mean, sd) = final_regret(agent);
-            let ratio =
-                known(&agent.name).map_or(UNKNOWN.into(), |base| format!("{:.2}×", mean / base));
-            rows.push(vec![
-                Cell::text(&instance.name),
-                Cell::text(&agent.name),
-                Cell::number(number(mean)),
-                Cell::number(number(sd)).toned(Tone::Quiet),
-                Cell::number(ratio),
-                Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
-                Cell::number(multiple(agent.regret_over_limit())),
-                Cell::number(count(violations(agent))),
-            ]);
-        }
-    }
-    ReportTable {
-        title: String::new(),
-        header: [
-            "",
-            "agent",
-            "regret",
-            "± sd",
-            "against known",
-            "limit",
-            "regret / limit",
-            "violations",
-        ]
-        .map(String::from)
-        .to_vec(),
-        rows,
-    }
-}
 
 /// Prints a table of the report.
 pub fn print(table: &ReportTable) -> Result<(), Failure> {
@@ -85,20 +39,6 @@ fn aligned(text: &str, number: bool) -> comfy_table::Cell {
     } else {
         CellAlignment::Left
     })
-}
-
-/// Final regret: mean and standard deviation over runs.
-pub fn final_regret(agent: &AgentResult) -> (f64, f64) {
-    let last = |values: &[f64]| values.last().copied().unwrap_or(f64::NAN);
-    (
-        last(&agent.curve.regret_mean),
-        last(&agent.curve.regret_std),
-    )
-}
-
-/// Rounds that broke a guardrail, over all runs; unknown without true means.
-pub fn violations(agent: &AgentResult) -> Option<u64> {
-    agent.runs.iter().map(|run| run.violations).sum()
 }
 
 /// Violations in words, one sentence per agent that has any; empty without.
@@ -134,83 +74,11 @@ pub fn violations_in_words(results: &Results) -> Vec<String> {
     said
 }
 
-/// Mean expected reward of the last policies.
-pub fn final_reward(agent: &AgentResult) -> f64 {
-    agent.curve.reward_mean.last().copied().unwrap_or(f64::NAN)
-}
-
-/// r* in the rounds of the last policies, also where it differs from round to round: what they
-/// earned, and what they lost.
-pub fn optimum_at_the_end(agent: &AgentResult) -> f64 {
-    let (rounds, regret) = (&agent.curve.round, &agent.curve.regret_mean);
-    let since = |values: &[f64]| match values {
-        [.., before, last] => last - before,
-        [only] => *only,
-        [] => f64::NAN,
-    };
-    let rounds: Vec<f64> = rounds.iter().map(|round| *round as f64).collect();
-    final_reward(agent) + since(regret) / since(&rounds)
-}
-
 /// Meaning of the columns `limit` and `regret / limit`, for reports.
 pub const LIMIT: &str = "The limit of certified play is what a policy would lose that knows every mean and still has to \
     prove its costs, at the agent's δ; a dash where it is unknown. Regret as a multiple of it is the number to judge \
     certified agents by: it also pays for exploration, which the limit leaves out. An agent that proves nothing is not \
     bound by it.";
-
-/// One row per instance and agent.
-pub fn summary(results: &Results) -> ReportTable {
-    let header = [
-        "instance",
-        "agent",
-        "regret",
-        "± sd",
-        "limit",
-        "regret / limit",
-        "reward at the end",
-        "of optimum",
-        "violations",
-        "ns/round",
-    ];
-    let mut rows = Vec::new();
-    for instance in &results.instances {
-        for agent in &instance.agents {
-            let (mean, sd) = final_regret(agent);
-            let reward = final_reward(agent);
-            let broken = violations(agent);
-            let times: Option<Vec<f64>> = agent
-                .runs
-                .iter()
-                .map(|run| run.nanoseconds_per_round)
-                .collect();
-            let time = times.map_or(UNKNOWN.to_string(), |t| {
-                format!("{:.0}", t.iter().sum::<f64>() / t.len() as f64)
-            });
-            let tone = match broken {
-                Some(0) => Tone::Good,
-                Some(_) => Tone::Bad,
-                None => Tone::Quiet,
-            };
-            rows.push(vec![
-                Cell::text(&instance.name),
-                Cell::text(&agent.name),
-                Cell::number(number(mean)),
-                Cell::number(number(sd)).toned(Tone::Quiet),
-                Cell::number(agent.limit.map_or(UNKNOWN.into(), number)).toned(Tone::Quiet),
-                Cell::number(multiple(agent.regret_over_limit())),
-                Cell::number(digits(reward)),
-                Cell::number(percent(reward, optimum_at_the_end(agent))),
-                Cell::number(count(broken)).toned(tone),
-                Cell::number(time).toned(Tone::Quiet),
-            ]);
-        }
-    }
-    ReportTable {
-        title: String::new(),
-        header: header.map(String::from).to_vec(),
-        rows,
-    }
-}
 
 /// One row per instance, guardrail and agent: threshold, costs and shadow price.
 pub fn guardrails(results: &Results) -> ReportTable {
@@ -295,106 +163,4 @@ pub fn alarms(results: &Results) -> Option<ReportTable> {
         .to_vec(),
         rows,
     })
-}
-
-/// Four significant digits, no trailing zeros: a signal may be in dollars, and small.
-pub fn digits(x: f64) -> String {
-    if x.is_nan() || x.abs() >= 1000.0 {
-        number(x)
-    } else {
-        signed(significant(x, 4))
-    }
-}
-
-/// The summary for a program.
-pub fn summary_json(results: &Results) -> serde_json::Value {
-    let rows = results.instances.iter().flat_map(|instance| {
-        instance.agents.iter().map(|agent| {
-            let (mean, sd) = final_regret(agent);
-            // Not `f64::max`, for which what is unknown is nothing.
-            let excess = agent.runs.iter().map(|run| run.worst_exceedance);
-            let worst = excess.fold(0.0, |worst, x| if x <= worst { worst } else { x });
-            json!({
-                "instance": instance.name,
-                "agent": agent.name,
-                "horizon": instance.horizon,
-                "runs": agent.runs.len(),
-                "regret_mean": mean,
-                "regret_std": sd,
-                "limit": agent.limit,
-                "regret_over_limit": agent.regret_over_limit(),
-                "reward_end": final_reward(agent),
-                "optimum": instance.optimum.reward,
-                "violations": violations(agent),
-                "worst_exceedance": worst,
-            })
-        })
-    });
-    serde_json::Value::Array(rows.collect())
-}
-
-/// Placeholder of tables for an unknown value.
-pub const UNKNOWN: &str = "–";
-
-/// A count, if it is known.
-pub fn count(n: Option<u64>) -> String {
-    n.map_or(UNKNOWN.into(), |n| n.to_string())
-}
-
-/// A number with as many digits as a reader wants.
-pub fn number(x: f64) -> String {
-    if x.is_nan() {
-        UNKNOWN.into()
-    } else if x.abs() >= 1000.0 {
-        let digits = format!("{:.0}", x.abs());
-        let mut grouped = String::new();
-        for (i, c) in digits.chars().enumerate() {
-            if i > 0 && (digits.len() - i) % 3 == 0 {
-                grouped.push('\u{2009}');
-            }
-            grouped.push(c);
-        }
-        if x < 0.0 {
-            format!("−{grouped}")
-        } else {
-            grouped
-        }
-    } else if x.abs() >= 10.0 {
-        signed(format!("{x:.1}"))
-    } else {
-        digits(x)
-    }
-}
-
-/// A multiple, with two significant digits.
-pub fn multiple(x: Option<f64>) -> String {
-    let Some(x) = x.filter(|x| x.is_finite()) else {
-        return UNKNOWN.into();
-    };
-    // Rounded first: 9.96 is 10, not 10.0.
-    let x = format!("{x:.1e}").parse().unwrap_or(x);
-    let places = (1.0 - x.abs().log10().floor()).clamp(0.0, 4.0) as usize;
-    if x.abs() >= 1000.0 {
-        format!("{}×", number(x))
-    } else {
-        format!("{}×", signed(format!("{x:.places$}")))
-    }
-}
-
-/// With a minus sign instead of a hyphen, and none before nothing.
-pub fn signed(text: String) -> String {
-    match text.strip_prefix('-') {
-        Some(rest) if rest.chars().all(|c| "0.%".contains(c)) => rest.into(),
-        Some(rest) => format!("−{rest}"),
-        None => text,
-    }
-}
-
-/// x as a share of `whole`.
-pub fn percent(x: f64, whole: f64) -> String {
-    if whole == 0.0 || x.is_nan() || whole.is_nan() {
-        UNKNOWN.into()
-    } else {
-        signed(format!("{:.1}%", 100.0 * x / whole))
-    }
 }

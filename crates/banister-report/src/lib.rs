@@ -13,4 +13,4 @@ pub use figures::{
     ReferenceLine, Row, Series, palette, png, svg,
 };
 pub use html::{Cell, Document, FigureRef, ReportTable, Section, Tone};
-pub use write::{write_atomically, write_results};
+pub use write::{table_files, write_atomically, write_results};

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use banister_sim::results::Results;
 
 use crate::html::Document;
+use crate::tables::DataTable;
 use crate::{ReportError, html, png, svg, tables};
 
 /// Writes a results directory and returns the files, in the order they were given names.
@@ -48,22 +49,27 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     Staged::new(path.to_owned(), bytes)?.commit().map(|_| ())
 }
 
+/// A table as `STEM.csv` and `STEM.parquet`.
+///
+/// # Errors
+/// [`ReportError::Table`], which no table made by this crate causes.
+pub fn table_files(stem: &str, table: &DataTable) -> Result<[(String, Vec<u8>); 2], ReportError> {
+    Ok([
+        (format!("{stem}.csv"), table.to_csv()?),
+        (format!("{stem}.parquet"), table.to_parquet()?),
+    ])
+}
+
 fn render_all(
     results: &Results,
     document: &Document,
     extra: &[(String, Vec<u8>)],
 ) -> Result<Vec<(String, Vec<u8>)>, ReportError> {
-    let (curves, runs) = (tables::curves(results), tables::runs(results));
-    let mut files = vec![
-        ("curves.csv".to_owned(), curves.to_csv()?),
-        ("curves.parquet".to_owned(), curves.to_parquet()?),
-        ("runs.csv".to_owned(), runs.to_csv()?),
-        ("runs.parquet".to_owned(), runs.to_parquet()?),
-    ];
+    let mut files = Vec::new();
+    files.extend(table_files("curves", &tables::curves(results))?);
+    files.extend(table_files("runs", &tables::runs(results))?);
     if tables::has_alarms(results) {
-        let alarms = tables::alarms(results);
-        files.push(("alarms.csv".to_owned(), alarms.to_csv()?));
-        files.push(("alarms.parquet".to_owned(), alarms.to_parquet()?));
+        files.extend(table_files("alarms", &tables::alarms(results))?);
     }
     for figure in document
         .sections

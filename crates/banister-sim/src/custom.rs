@@ -56,21 +56,12 @@ impl CustomExperiment {
             return Err(Error::invalid(field, true, allowed));
         }
         self.environment.start(self.run.seed, 0)?;
-        let guardrails = 0..self.problem.guardrails.len();
+        let world = Custom::new(Arc::clone(&self.environment));
         let environment = Environment {
-            changes: Vec::new(),
-            problem: self.problem.clone(),
-            dynamics: Dynamics::Custom(Custom {
-                environment: Arc::clone(&self.environment),
-                knows_means,
-                actions_change: changes,
-            }),
-            parameters: Vec::new(),
             safe_means,
-            safe_fields: guardrails
-                .map(|i| format!("environment.safe_means[{}]", i + 1))
-                .collect(),
+            safe_field: "environment.safe_means[{s}]".into(),
             longest: 0.0,
+            ..Environment::new(self.problem.clone(), Dynamics::General(Arc::new(world)))
         };
         let shown = CustomConfig {
             arms: Some(self.problem.arms.clone()),

@@ -10,13 +10,10 @@ use banister_rivals::AgentConfig;
 use crate::agents::AgentSource;
 use crate::config::{ExperimentConfig, check_run};
 use crate::environment::{
-    Dynamics, Environment, EnvironmentConfig, PerArm, Setting, declaration, in_environment,
+    CUSTOM_CALL, Environment, EnvironmentConfig, Setting, World, declaration, in_environment,
 };
 use crate::results::{GuardrailInfo, Optimum};
 use crate::truth::{certified_play, certified_segments, optimum, thresholds};
-
-/// Rough cost of a call to user-supplied code, which may be in a slow language, in nanoseconds.
-const CUSTOM_CALL: u64 = 5_000;
 
 /// A checked experiment.
 #[derive(Debug, Clone)]
@@ -111,7 +108,7 @@ impl Experiment {
         };
         let unknown = (self.problem.guardrails.iter()).any(|g| g.safe_cost.is_none());
         let mut config = config.with_horizon(self.resolved.run.horizon, unknown);
-        if let Some(s) = self.environment.parameter_norm() {
+        if let Some(s) = self.environment.parameter_norm {
             // Where one is longer, `check_assumptions` says so.
             config = config.with_parameter_norm(s);
         }
@@ -123,10 +120,11 @@ impl Experiment {
             config = config.with_on_breach(OnBreach::Alert);
         }
         let config = config.resolved(&self.problem.declared);
-        match self.environment.dynamics {
+        if self.environment.world().is_some_and(World::is_measured) {
             // The outcome of a part of an action is not known there.
-            Dynamics::Custom(_) | Dynamics::Segmented(_) => config.with_whole_actions().into(),
-            _ => config.into(),
+            config.with_whole_actions().into()
+        } else {
+            config.into()
         }
     }
 
@@ -171,7 +169,7 @@ impl Experiment {
     /// # Errors
     /// A run beyond the published instances.
     pub fn instance(&self, run: u64) -> Result<Option<Self>, Error> {
-        let Dynamics::PerRun(law) = &self.environment.dynamics else {
+        let Some(law) = &self.environment.per_run else {
             return Ok(None);
         };
         let declared = declaration(law, run)?;
@@ -210,17 +208,9 @@ impl Experiment {
         let agent = self.agents[agent].1.config();
         let linear = agent.is_some_and(AgentConfig::takes_features);
         let d = self.environment.parameters.first().map_or(0, Vec::len) as u64;
-        let (size, set) = match &self.environment.dynamics {
-            Dynamics::Changing(changing) => {
-                let (k, d) = (changing.largest() as u64, changing.dimension() as u64);
-                (k, 15 * k * d + d * d)
-            }
-            Dynamics::PerArm(arms) => (k, 10 * k * (arms.numbers() * arms.numbers()) as u64),
-            Dynamics::Arms(_) | Dynamics::PerRun(_) if linear => (k, d * k),
-            Dynamics::Arms(_) | Dynamics::PerRun(_) => (k, 0),
-            Dynamics::Segmented(world) => (k * world.names.len() as u64, 0),
-            Dynamics::Custom(_) => (k, CUSTOM_CALL),
-        };
+        let fixed = (k, if linear { d * k } else { 0 });
+        let work = self.environment.world().and_then(|world| world.work(k));
+        let (size, set) = work.unwrap_or(fixed);
         let solver = match agent {
             Some(AgentConfig::Oplb(config)) if config.solver == Solver::Exact => 500 * size,
             Some(_) if linear => 400 + 10 * size,
@@ -325,9 +315,7 @@ impl Experiment {
     /// ρ: the largest over arms of the smallest margin under any guardrail, in units of the ranges. `None` unless the
     /// actions are arms whose means stay.
     fn best_margin(&self) -> Option<f64> {
-        let Dynamics::Arms(arms) = &self.environment.dynamics else {
-            return None;
-        };
+        let arms = self.environment.fixed_arms()?;
         let of = |arm: usize| {
             let guardrails = self.guardrails.iter().zip(&self.problem.guardrails);
             let margins = guardrails.enumerate().map(|(i, (g, standard))| {
@@ -342,11 +330,11 @@ impl Experiment {
     /// The limit of certified play L(T) at level `delta`. `None` where it is unknown: for actions with features,
     /// and where actions or means change.
     pub fn limit(&self, delta: f64) -> Option<f64> {
-        if let Dynamics::Segmented(world) = &self.environment.dynamics {
+        if let Some(segments) = self.environment.segments() {
             return certified_segments(
                 &self.problem,
                 &self.guardrails,
-                world,
+                segments,
                 (self.resolved.run.horizon, delta),
             );
         }
@@ -366,11 +354,8 @@ impl Experiment {
     /// Rows that a run plays in their order, where the environment is a table.
     pub fn rows(&self, run: u64) -> Option<Vec<usize>> {
         let config = &self.resolved.run;
-        match &self.environment.dynamics {
-            Dynamics::Custom(custom) => custom.environment.rows(config.horizon, config.seed, run),
-            Dynamics::Segmented(world) => world.source.rows(config.horizon, config.seed, run),
-            _ => None,
-        }
+        let world = self.environment.world()?;
+        world.rows(config.horizon, config.seed, run)
     }
 
     /// The agents, by label.
@@ -400,12 +385,10 @@ fn check_assumptions(
             "it chooses among named arms, and here other actions come in every round: use `oplb`, or another linear agent",
         ));
     }
-    if let Dynamics::PerArm(arms) = &environment.dynamics {
-        return check_per_arm(agent, arms);
+    if environment.problem.context.is_some() {
+        return check_per_arm(agent, environment);
     }
-    let is_bent = environment
-        .as_changing()
-        .is_some_and(|changing| changing.link() == Link::Logistic);
+    let is_bent = environment.link == Link::Logistic;
     let (norm, bound) = agent.assumed_norms(&environment.problem);
     if let Some(norm) = norm
         && environment.longest > norm * (1.0 + ROUNDING)
@@ -437,7 +420,7 @@ fn check_assumptions(
 }
 
 /// Refuses agents without parameters by arm, a floor, which is not evaluated here, and an S that is too small.
-fn check_per_arm(agent: &AgentConfig, arms: &PerArm) -> Result<(), Error> {
+fn check_per_arm(agent: &AgentConfig, environment: &Environment) -> Result<(), Error> {
     if agent.model() != Model::PerArm {
         let allowed = "every arm has parameters of its own here, the safe one too: use `oplb` with \
                        `model = \"per_arm\"`";
@@ -451,8 +434,10 @@ fn check_per_arm(agent: &AgentConfig, arms: &PerArm) -> Result<(), Error> {
     let AgentConfig::Oplb(config) = agent else {
         return Ok(());
     };
-    let (s, longest) = (config.parameter_norm.unwrap_or(0.0), arms.longest());
-    if is_logistic(agent) == (arms.link() == Link::Logistic) && s < longest * (1.0 - ROUNDING) {
+    let s = config.parameter_norm.unwrap_or(0.0);
+    let longest = environment.parameter_norm.unwrap_or(0.0);
+    if is_logistic(agent) == (environment.link == Link::Logistic) && s < longest * (1.0 - ROUNDING)
+    {
         let allowed = format!("some parameter is {longest:.6} long: declare at least that");
         return Err(Error::invalid("parameter_norm", s, allowed));
     }

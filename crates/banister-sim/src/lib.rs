@@ -43,11 +43,10 @@ pub use config::{ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use custom::CustomExperiment;
 pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
-    ClippedGaussianConfig, Custom, CustomConfig, CustomEnvironment, CustomRound, CustomRun,
-    DirectionsConfig, Drawn, Dynamics, Environment, EnvironmentConfig, GaussianConfig, Instances,
-    L1Config, L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig,
-    MisspecifiedConfig, Order, ParameterLaw, PerArm, PerRunInstance, RunInstance, TableCell,
-    TableConfig, World,
+    ClippedGaussianConfig, CostShape, CustomConfig, CustomEnvironment, CustomRound, CustomRun,
+    DirectionsConfig, Drawn, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config,
+    L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig,
+    Order, ParameterLaw, TableCell, TableConfig,
 };
 pub use experiment::Experiment;
 pub use results::Results;

@@ -6,7 +6,7 @@ use banister::solve::{Lp, LpSolver, Status};
 use banister::theory::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
 use banister::toolkit::CheckedProblem;
 
-use crate::environment::{Dynamics, Environment, SegmentWorld};
+use crate::environment::{Environment, Segments};
 use crate::results::{GuardrailInfo, Optimum};
 
 /// Resolves thresholds to signal units (NaN: unknown, as the safe mean it is relative to), and checks that
@@ -37,7 +37,7 @@ pub(crate) fn thresholds(
             infos.push(info(threshold));
             continue;
         };
-        if matches!(environment.dynamics, Dynamics::PerRun(_)) {
+        if environment.per_run.is_some() {
             // Every run has its own, checked where it is drawn.
             infos.push(info(f64::NAN));
             continue;
@@ -49,7 +49,9 @@ pub(crate) fn thresholds(
                 "the safe arm must meet guardrail `{}` (threshold {threshold}) with margin",
                 standard.name
             );
-            return Err(Error::invalid(&environment.safe_fields[i], shown, allowed));
+            let field = environment.safe_field.replace("{i}", &i.to_string());
+            let field = field.replace("{s}", &(i + 1).to_string());
+            return Err(Error::invalid(field, shown, allowed));
         }
         if let Some(c) = declared.safe_cost
             && (c - mean).abs() > 1e-9 * standard.signal.unit()
@@ -62,43 +64,10 @@ pub(crate) fn thresholds(
         }
         infos.push(info(threshold));
     }
-    check_changes(problem, environment, &infos)?;
-    Ok(infos)
-}
-
-/// Refuses changes after which the safe arm breaks a guardrail: nothing would be left to play. A relative
-/// threshold moves with the safe arm, so there its mean must stay.
-fn check_changes(
-    problem: &CheckedProblem,
-    environment: &Environment,
-    guardrails: &[GuardrailInfo],
-) -> Result<(), Error> {
-    let safe = problem.declared.safe;
-    for (n, (_, arms)) in environment.changes.iter().enumerate() {
-        for (i, guardrail) in guardrails.iter().enumerate() {
-            let mean = arms.means(safe)[i + 1];
-            let first = environment
-                .safe_means
-                .as_ref()
-                .map_or(mean, |means| means[i + 1]);
-            let breaks = guardrail.direction.excess(mean, guardrail.threshold) >= 0.0;
-            let moves = problem.declared.guardrails[i].relative && mean != first;
-            if breaks || moves {
-                let name = &guardrail.name;
-                let allowed = if moves {
-                    format!("`{name}` is relative to the safe arm, whose mean must stay at {first}")
-                } else {
-                    format!(
-                        "the safe arm must meet guardrail `{name}` (threshold {}) with margin",
-                        guardrail.threshold
-                    )
-                };
-                let field = format!("environment.changes[{n}].costs[{i}][{safe}]");
-                return Err(Error::invalid(field, mean, allowed));
-            }
-        }
+    if let Some(world) = environment.world() {
+        world.check(problem, &infos)?;
     }
-    Ok(())
+    Ok(infos)
 }
 
 /// Solves for the best feasible policy, from the same LP with the true means. Where actions or means change
@@ -107,8 +76,8 @@ pub(crate) fn optimum(
     guardrails: &[GuardrailInfo],
     environment: &Environment,
 ) -> Result<Optimum, Error> {
-    if let Dynamics::Segmented(world) = &environment.dynamics {
-        let best = world.best(&environment.problem, guardrails, |_, _, _| 0.0);
+    if let Some(segments) = environment.segments() {
+        let best = segments.best(&environment.problem, guardrails, |_, _, _| 0.0);
         let (reward, costs) = best.ok_or_else(infeasible)?;
         return Ok(Optimum {
             reward,
@@ -125,24 +94,18 @@ pub(crate) fn optimum(
             averaged: true,
         });
     };
-    let k = arms.count();
-    let reward: Vec<f64> = (0..k).map(|a| arms.means(a)[0]).collect();
-    let costs: Vec<Vec<f64>> = guardrails
-        .iter()
-        .enumerate()
-        .map(|(i, g)| {
-            (0..k)
-                .map(|a| g.direction.sign() * arms.means(a)[i + 1])
-                .collect()
-        })
-        .collect();
+    let mut means = arms.by_signal();
+    for (row, guardrail) in means[1..].iter_mut().zip(guardrails) {
+        row.iter_mut()
+            .for_each(|mean| *mean *= guardrail.direction.sign());
+    }
     let thresholds: Vec<f64> = guardrails
         .iter()
         .map(|g| g.direction.sign() * g.threshold)
         .collect();
     let lp = Lp {
-        reward: &reward,
-        costs: &costs,
+        reward: &means[0],
+        costs: &means[1..],
         thresholds: &thresholds,
     };
     let mut solver = LpSolver::default();
@@ -177,8 +140,8 @@ pub(crate) fn certified_play(
     horizon: u64,
     delta: f64,
 ) -> Option<CertifiedPlay> {
-    let arms = environment.as_arms()?;
-    if !environment.changes.is_empty() || !problem.declared.features.is_empty() {
+    let arms = environment.fixed_arms()?;
+    if !problem.declared.features.is_empty() {
         return None;
     }
     let safe = problem.declared.safe;
@@ -221,7 +184,7 @@ pub(crate) fn certified_play(
 pub(crate) fn certified_segments(
     problem: &CheckedProblem,
     guardrails: &[GuardrailInfo],
-    world: &SegmentWorld,
+    segments: &Segments,
     (horizon, delta): (u64, f64),
 ) -> Option<f64> {
     let declared = &problem.declared;
@@ -229,19 +192,19 @@ pub(crate) fn certified_segments(
         return None;
     }
     let z = upper_quantile(delta);
-    let safe: f64 = world.overall(0, declared.safe);
+    let safe: f64 = segments.overall(0, declared.safe);
     let value = |t: Option<u64>| {
         let wide = |s: usize, arm: usize, signal: usize| {
             let known = arm == declared.safe && declared.guardrails[signal - 1].safe_cost.is_some();
             match t {
                 Some(t) if !known => {
-                    let n = (world.frequencies[s] * t as f64).max(1.0);
-                    z * world.sds[s][signal][arm] / n.sqrt()
+                    let n = (segments.frequencies[s] * t as f64).max(1.0);
+                    z * segments.sds[s][signal][arm] / n.sqrt()
                 }
                 _ => 0.0,
             }
         };
-        let best = world.best(declared, guardrails, wide);
+        let best = segments.best(declared, guardrails, wide);
         best.map_or(safe, |(reward, _)| reward.max(safe))
     };
     let optimum = value(None);

@@ -1,5 +1,7 @@
 //! User-supplied tables, read as text: the caller gives the columns their meaning.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -32,6 +34,44 @@ pub struct RawTable {
 }
 
 impl RawTable {
+    /// Reads a file by its ending, `.csv` or `.parquet`: a table with rows and distinct columns.
+    pub fn from_file(path: &Path, limits: Limits) -> Result<Self, TableError> {
+        let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        let is_csv = match extension.as_deref() {
+            Some("csv") => true,
+            Some("parquet") => false,
+            _ => return Err(TableError::Value("must end in .csv or .parquet".into())),
+        };
+        let content = std::fs::read(path)
+            .map_err(|error| TableError::Value(format!("cannot be read: {error}")))?;
+        let table = if is_csv {
+            Self::from_csv(&content, limits)
+        } else {
+            Self::from_parquet(content.into(), limits)
+        };
+        let mut table = table.map_err(|error| {
+            TableError::Value(match error {
+                TableError::Csv(error) => format!("is no CSV: {error}"),
+                TableError::Parquet(error) => {
+                    format!("cannot be read as Parquet (plain or Snappy): {error}")
+                }
+                other => format!("cannot be read: {other}"),
+            })
+        })?;
+        if table.is_empty() {
+            return Err(TableError::Value("has no rows".into()));
+        }
+        for i in 0..table.names.len() {
+            let name = table.names[i].trim().to_string();
+            if table.names[..i].contains(&name) {
+                let why = format!("has two columns `{name}`: each needs a name of its own");
+                return Err(TableError::Value(why));
+            }
+            table.names[i] = name;
+        }
+        Ok(table)
+    }
+
     /// Reads CSV with a header.
     pub fn from_csv(content: &[u8], limits: Limits) -> Result<Self, TableError> {
         let mut reader = csv::Reader::from_reader(content);

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::args::Bound;
 use crate::input::read_instance;
-use crate::terminal::{self, number};
+use crate::terminal;
+use banister_report::tables::words::number;
 use banister_terminal::Failure;
 
 pub fn bound(args: &Bound) -> Result<(), Failure> {

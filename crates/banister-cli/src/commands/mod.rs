@@ -2,6 +2,7 @@
 
 mod bound;
 mod compare;
+mod evaluate;
 mod init;
 mod reproduce;
 mod run;
@@ -20,6 +21,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
+        Command::Evaluate(args) => evaluate::evaluate(&args),
         Command::Common(common) => common.run::<Args>(),
     }
 }

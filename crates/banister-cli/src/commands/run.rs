@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use banister_report::tables;
 use banister_report::{Document, Figure, FigureRef, Section};
 use banister_sim::{Experiment, Results};
 
@@ -37,10 +38,10 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let written =
         banister_report::write_results(&out, &results, &document, &resolved(&experiments)?)?;
     if args.simulation.json {
-        banister_terminal::say(terminal::summary_json(&results))?;
+        banister_terminal::say(tables::summary_json(&results))?;
         return Ok(());
     }
-    terminal::print(&terminal::summary(&results))?;
+    terminal::print(&tables::summary(&results))?;
     terminal::print(&terminal::guardrails(&results))?;
     if let Some(alarms) = terminal::alarms(&results) {
         terminal::print(&alarms)?;
@@ -106,7 +107,7 @@ fn document(results: &Results) -> Document {
         sections: vec![Section {
             title: "Regret, costs and reward".into(),
             paragraphs: vec![terminal::LIMIT.into()],
-            tables: vec![terminal::summary(results)],
+            tables: vec![tables::summary(results)],
             figures: vec![FigureRef {
                 stem: "curves".into(),
                 caption: "Cumulative pseudo-regret (band: half a standard deviation over runs), expected cost of the \

@@ -96,6 +96,8 @@ fn arrows_between_our_crates_point_down() {
                 "banister-rivals",
                 "banister-sim",
                 "banister-report",
+                "banister-offline",
+                "banister-table",
                 "banister-terminal",
             ],
         ),

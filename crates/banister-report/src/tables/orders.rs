@@ -3,7 +3,7 @@
 use banister_sim::Experiment;
 
 use super::DataTable;
-use super::columns::{count, text};
+use super::spec::{self, Spec};
 
 /// Tabulates the rows that each run plays: instance, run, round and row, the last two counted from 0. Instances that
 /// play the same rows as one before are left out; `None` without a table.
@@ -19,23 +19,18 @@ pub fn orders(experiments: &[Experiment]) -> Option<DataTable> {
             names.push(&experiment.name);
         }
     }
-    let each = || {
-        std::iter::zip(&names, &seen).flat_map(|(name, runs)| {
-            runs.iter().enumerate().flat_map(move |(run, rows)| {
-                let each = rows.iter().enumerate();
-                each.map(move |(round, row)| (*name, run, round, *row))
-            })
-        })
-    };
-    let number = |name: &str, of: fn((&str, usize, usize, usize)) -> usize| {
-        count(name, each().map(|row| Some(of(row) as u64)))
-    };
-    (!seen.is_empty()).then(|| DataTable {
-        columns: vec![
-            text("instance", each().map(|row| row.0)),
-            number("run", |row| row.1),
-            number("round", |row| row.2),
-            number("row", |row| row.3),
-        ],
-    })
+    type Of<'a> = Spec<(&'a str, usize, usize, usize)>;
+    let columns = [
+        Of::words("instance", |row| Some(row.0)),
+        Of::count("run", |row| Some(row.1 as u64)),
+        Of::count("round", |row| Some(row.2 as u64)),
+        Of::count("row", |row| Some(row.3 as u64)),
+    ];
+    let mut all = Vec::new();
+    for (name, runs) in std::iter::zip(names, &seen) {
+        for (run, rows) in runs.iter().enumerate() {
+            all.extend((rows.iter().enumerate()).map(|(round, row)| (name, run, round, *row)));
+        }
+    }
+    (!seen.is_empty()).then(|| spec::data(&columns, &all))
 }

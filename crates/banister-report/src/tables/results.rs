@@ -4,7 +4,8 @@ use banister_sim::results::{
     AgentResult, Excess, InstanceResult, Measured, Results, RunSummary, WINDOWS,
 };
 
-use super::columns::{count, number, text, union};
+use super::columns::{Union, count, number, text, union};
+use super::spec::{self, Spec};
 use super::{Column, DataTable};
 
 /// Tabulates statistics over runs at the checkpoints: one row per instance, agent and checkpoint.
@@ -15,8 +16,6 @@ use super::{Column, DataTable};
 /// guardrails are the union over instances in order of first appearance; NAME_cost_max is the
 /// worst expected signal of any single round (the smallest for an `at_least` guardrail).
 pub fn curves(results: &Results) -> DataTable {
-    let instances = results.instances.iter();
-    let guardrails = union(instances.map(|i| i.guardrails.iter().map(|g| &g.name).collect()));
     let mut rows: Vec<(usize, &InstanceResult, &AgentResult, usize)> = Vec::new();
     for (i, instance) in results.instances.iter().enumerate() {
         for agent in &instance.agents {
@@ -39,7 +38,7 @@ pub fn curves(results: &Results) -> DataTable {
         mean("regret_q95", |a| &a.curve.regret_q95),
         mean("reward_mean", |a| &a.curve.reward_mean),
     ];
-    for (name, at) in &guardrails {
+    for (name, at) in &guardrails(results) {
         let mut signal = |suffix: &str, of: fn(&AgentResult) -> &Vec<Vec<f64>>| {
             let cell = |r: &(usize, &InstanceResult, &AgentResult, usize)| {
                 of(r.2).get((*at.get(r.0)?)?)?.get(r.3).copied()
@@ -66,12 +65,7 @@ pub fn curves(results: &Results) -> DataTable {
 /// of first appearance.
 pub fn runs(results: &Results) -> DataTable {
     let arms = union(results.instances.iter().map(|i| i.arms.iter().collect()));
-    let mut rows: Vec<(usize, &InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
-    for (i, instance) in results.instances.iter().enumerate() {
-        for agent in &instance.agents {
-            rows.extend(agent.runs.iter().map(|run| (i, instance, agent, run)));
-        }
-    }
+    let rows = run_rows(results);
     let counted =
         |name: &str, of: fn(&RunSummary) -> Option<u64>| count(name, rows.iter().map(|r| of(r.3)));
     let measured =
@@ -93,9 +87,7 @@ pub fn runs(results: &Results) -> DataTable {
             r.nanoseconds_per_round
         }));
     }
-    let guardrails =
-        union((results.instances.iter()).map(|i| i.guardrails.iter().map(|g| &g.name).collect()));
-    for (name, at) in &guardrails {
+    for (name, at) in &guardrails(results) {
         let mut sum = |suffix: &str, of: fn(&Excess) -> f64| {
             let own = |r: &RunRow<'_>| r.3.excess.get((*at.get(r.0)?)?).map(of);
             columns.push(number(&format!("{name}_{suffix}"), rows.iter().map(own)));
@@ -132,14 +124,7 @@ fn drawn(results: &Results, rows: &[RunRow<'_>]) -> Vec<Column> {
         number("gain", each(&|_, m| Some(m.gain)).into_iter()),
         count("rounds_to_90", rounds),
     ];
-    let names = |i: &InstanceResult| {
-        i.guardrails
-            .iter()
-            .map(|g| g.name.clone())
-            .collect::<Vec<_>>()
-    };
-    let named: Vec<Vec<String>> = results.instances.iter().map(names).collect();
-    for (name, at) in union(named.iter().map(|names| names.iter().collect())) {
+    for (name, at) in guardrails(results) {
         let place = |r: &RunRow<'_>| at.get(r.0).copied().flatten();
         let own = each(&|r, m| m.costs.get(place(r)?).copied());
         columns.push(number(&format!("{name}_drawn"), own.into_iter()));
@@ -153,37 +138,43 @@ fn drawn(results: &Results, rows: &[RunRow<'_>]) -> Vec<Column> {
 
 /// Tabulates alarms: one row per run.
 ///
-/// The columns are instance, agent, run, first_change (the first round with other means), first_alarm (the
-/// first round decided under an alarm), rounds_until_alarm (from the last change before it),
-/// violations_before_alarm (all of them in a run without one) and violations_after_alarm.
+/// `first_change` is the first round with other means, `first_alarm` the first round decided under an alarm,
+/// `rounds_until_alarm` counts from the last change before it, and `violations_before_alarm` are all of them in a run
+/// without one.
 pub fn alarms(results: &Results) -> DataTable {
-    let mut rows: Vec<(&InstanceResult, &AgentResult, &RunSummary)> = Vec::new();
-    for instance in &results.instances {
+    type Of<'a> = Spec<RunRow<'a>>;
+    let columns = [
+        Of::words("instance", |row| Some(&row.1.name)),
+        Of::words("agent", |row| Some(&row.2.name)),
+        Of::count("run", |row| Some(row.3.run)),
+        Of::count("first_change", |row| row.1.changes.first().copied()),
+        Of::count("first_alarm", |row| row.3.first_alarm),
+        Of::count("rounds_until_alarm", |row| rounds_until_alarm(row.1, row.3)),
+        Of::count("violations_before_alarm", |row| {
+            Some(row.3.violations? - row.3.violations_after_alarm)
+        }),
+        Of::count("violations_after_alarm", |row| {
+            row.3.violations.map(|_| row.3.violations_after_alarm)
+        }),
+    ];
+    spec::data(&columns, &run_rows(results))
+}
+
+/// Rows of the tables with one row per run.
+fn run_rows(results: &Results) -> Vec<RunRow<'_>> {
+    let mut rows = Vec::new();
+    for (i, instance) in results.instances.iter().enumerate() {
         for agent in &instance.agents {
-            rows.extend(agent.runs.iter().map(|run| (instance, agent, run)));
+            rows.extend(agent.runs.iter().map(|run| (i, instance, agent, run)));
         }
     }
-    let counted = |name: &str, of: fn(&InstanceResult, &RunSummary) -> Option<u64>| {
-        count(name, rows.iter().map(|r| of(r.0, r.2)))
-    };
-    DataTable {
-        columns: vec![
-            text("instance", rows.iter().map(|r| &r.0.name)),
-            text("agent", rows.iter().map(|r| &r.1.name)),
-            counted("run", |_, run| Some(run.run)),
-            counted("first_change", |instance, _| {
-                instance.changes.first().copied()
-            }),
-            counted("first_alarm", |_, run| run.first_alarm),
-            counted("rounds_until_alarm", rounds_until_alarm),
-            counted("violations_before_alarm", |_, run| {
-                Some(run.violations? - run.violations_after_alarm)
-            }),
-            counted("violations_after_alarm", |_, run| {
-                run.violations.map(|_| run.violations_after_alarm)
-            }),
-        ],
-    }
+    rows
+}
+
+/// Guardrails of all instances by name.
+fn guardrails(results: &Results) -> Union {
+    let instances = results.instances.iter();
+    union(instances.map(|i| i.guardrails.iter().map(|g| &g.name).collect()))
 }
 
 /// True if means change somewhere or some run raised an alarm.

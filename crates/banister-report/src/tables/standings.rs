@@ -1,166 +1,347 @@
 //! The tables `leaderboard`, `pairs`, `overall` and `ranks` of a comparison.
 
 use banister_sim::compare::{
-    ExcessStanding, Interval95, Overall, Pair, PromiseVerdict, Ranking, Standing,
-    leaderboard as standings, overall as over_all, pairs as paired, rankings,
+    ExcessStanding, Interval95, Overall, Pair, PromiseVerdict, Ranking, Standing, leaderboard,
+    overall as over_all, pairs as paired, rankings,
 };
-use banister_sim::results::Results;
+use banister_sim::results::{InstanceResult, Results};
+use serde_json::json;
 
-use super::columns::{count, number, text};
-use super::{Column, DataTable};
+use super::DataTable;
+use super::spec::Place::{Report, Terminal};
+use super::spec::{self, Place, Spec, known};
+use super::words::{
+    UNKNOWN, cell, counted, digits, ends, multiple, number, share, signed, small_percent,
+    with_error,
+};
+use crate::{Cell, ReportTable, Tone};
+
+/// Columns of a leaderboard. `group` is the promise, `rank` the place in the group of those that kept it, `exceeds` says
+/// that a cumulative budget was exceeded by more than noise explains, `limit` is that of certified play at the agent's δ,
+/// `violation_sum` Σ(c − τ)₊, `net_excess` (Σ(c − τ))₊, `net_growth` its power of T from T/4 to T, `lost` the regret as
+/// a share of the possible gain. Intervals are Student's at 95% over runs. The sums are those of the guardrail where they
+/// are largest in units of the signal's noise.
+fn board_columns() -> Vec<Spec<Standing>> {
+    type Of = Spec<Standing>;
+    vec![
+        Of::words("instance", |s| Some(&s.instance)),
+        Of::words("agent", |s| Some(&s.agent)).shown("agent", Terminal),
+        Of::words("group", |s| Some(s.guarantee.words())).cells("promise", Terminal, promise),
+        Of::count("rank", |s| s.rank).shown("rank", Terminal),
+        Of::words("tuned_of", |s| s.tuned_of.as_deref()),
+        Of::words("kept", verdict).cells("kept", Terminal, kept),
+        Of::flag("exceeds", |s| s.exceeds),
+        Of::interval("regret", |s| s.regret)
+            .shown("regret", Terminal)
+            .cells("95% interval", Terminal, |s| ends_of(&s.regret)),
+        Of::only("tuned", Terminal, tuned_regret).where_any(|s| s.tuned.is_some()),
+        Of::number("limit", |s| known(s.limit)).quiet("limit", Report, number),
+        Of::number("regret_over_limit", over_limit).written("regret / limit", Terminal, multiple),
+        Of::count("violations", |s| s.violations).cells("violations", Terminal, violations),
+        Of::interval("violation_share", |s| s.violation_share).written(
+            "of rounds",
+            Terminal,
+            small_percent,
+        ),
+        Of::number("worst_exceedance", |s| s.worst_exceedance).written(
+            "worst excess",
+            Report,
+            excess,
+        ),
+        Of::interval("violation_sum", violation).cells("Σ(c − τ)₊", Terminal, violation_sum),
+        Of::interval("net_excess", net).cells("(Σ(c − τ))₊", Terminal, net_excess),
+        Of::interval("net_over_root", over_root)
+            .cells("(Σ(c − τ))₊ / √T", Report, |s| sum(over_root(s))),
+        Of::number("net_growth", growth).written("its growth", Report, power_of_rounds),
+        Of::number("net_peak", |s| s.net().map_or(f64::NAN, |own| own.peak)),
+        Of::number("reward", |s| s.reward).written("reward", Report, digits),
+        Of::number("of_optimum", |s| s.of_optimum).written("of optimum", Terminal, share),
+        Of::number("lost", |s| s.lost),
+        Of::number("micros_per_round", |s| known(s.micros))
+            .quiet("µs/round", Terminal, micros)
+            .where_any(|s| s.micros.is_some()),
+    ]
+}
 
 /// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, in the leaderboard's
 /// order.
-///
-/// The columns are instance, group (the promise), rank (in the group, of those that kept it), agent, tuned_of, kept,
-/// exceeds (a cumulative budget, by more than noise explains), regret, limit (of certified play, at the agent's δ),
-/// regret_over_limit, violations, violation_share, worst_exceedance, violation_sum (Σ(c − τ)₊), net_excess ((Σ(c −
-/// τ))₊), net_over_root (divided by √T), net_growth (its power of T from T/4 to T), net_peak, reward, of_optimum, lost
-/// (regret as a share of the possible gain) and, where time was measured, micros_per_round; regret and the sums with
-/// _low and _high, Student's at 95% over runs. The sums are those of the guardrail where they are largest in units of
-/// the signal's noise.
 pub fn leaderboards(results: &Results) -> DataTable {
-    let mut rows: Vec<(&str, Standing)> = Vec::new();
-    for instance in &results.instances {
-        let board = standings(instance).into_iter();
-        rows.extend(board.map(|standing| (instance.name.as_str(), standing)));
-    }
-    let measured =
-        |name: &str, of: fn(&Standing) -> f64| finite(name, rows.iter().map(|row| of(&row.1)));
-    let words =
-        |name: &str, of: fn(&Standing) -> &str| text(name, rows.iter().map(|row| of(&row.1)));
-    let interval = |name: &str, of: fn(&Standing) -> Interval95| {
-        interval(name, rows.iter().map(|row| of(&row.1)).collect())
-    };
-    let mut columns = vec![
-        text("instance", rows.iter().map(|row| row.0)),
-        words("group", |s| s.guarantee.words()),
-        count("rank", rows.iter().map(|row| row.1.rank)),
-        words("agent", |s| &s.agent),
-        words("tuned_of", |s| s.tuned_of.as_deref().unwrap_or("")),
-        words("kept", |s| s.kept.map_or("", PromiseVerdict::words)),
-        words("exceeds", |s| if s.exceeds { "yes" } else { "" }),
-    ];
-    columns.extend(interval("regret", |s| s.regret));
-    columns.extend([
-        measured("limit", |s| s.limit.unwrap_or(f64::NAN)),
-        measured("regret_over_limit", |s| {
-            s.regret_over_limit.unwrap_or(f64::NAN)
-        }),
-        count("violations", rows.iter().map(|row| row.1.violations)),
-        measured("violation_share", |s| s.violation_share.mean),
-        measured("worst_exceedance", |s| s.worst_exceedance),
-    ]);
-    columns.extend(interval("violation_sum", |s| {
-        s.violation().map_or(UNKNOWN, |own| own.violation)
-    }));
-    columns.extend(interval("net_excess", |s| net(s, |own| own.net)));
-    columns.extend(interval("net_over_root", |s| {
-        net(s, |own| own.net_over_root)
-    }));
-    columns.extend([
-        measured("net_growth", |s| s.net().map_or(f64::NAN, |own| own.growth)),
-        measured("net_peak", |s| s.net().map_or(f64::NAN, |own| own.peak)),
-        measured("reward", |s| s.reward),
-        measured("of_optimum", |s| s.of_optimum),
-        measured("lost", |s| s.lost),
-    ]);
-    if rows.iter().any(|row| row.1.micros.is_some()) {
-        columns.push(measured("micros_per_round", |s| {
-            s.micros.unwrap_or(f64::NAN)
-        }));
-    }
-    DataTable { columns }
+    let rows: Vec<Standing> = results.instances.iter().flat_map(leaderboard).collect();
+    spec::data(&board_columns(), &rows)
 }
 
-const UNKNOWN: Interval95 = Interval95 {
-    mean: f64::NAN,
-    low: f64::NAN,
-    high: f64::NAN,
-};
-
-fn net(standing: &Standing, of: fn(&ExcessStanding) -> Interval95) -> Interval95 {
-    standing.net().map_or(UNKNOWN, of)
+/// The leaderboard of an instance for people, who see a tuned version beside its agent.
+pub fn board(instance: &InstanceResult, place: Place) -> ReportTable {
+    spec::report(&instance.name, &board_columns(), &untuned(instance), place)
 }
 
-/// Makes the columns NAME, NAME_low and NAME_high.
-fn interval(name: &str, values: Vec<Interval95>) -> [Column; 3] {
-    let end = |end: &str, of: fn(&Interval95) -> f64| {
-        finite(&format!("{name}{end}"), values.iter().map(of))
+pub(super) fn untuned(instance: &InstanceResult) -> Vec<Standing> {
+    let mut board = leaderboard(instance);
+    board.retain(|standing| standing.tuned_of.is_none());
+    board
+}
+
+/// The leaderboard of an instance for programs, with what was drawn and the sums by guardrail.
+pub fn board_json(instance: &InstanceResult) -> serde_json::Value {
+    let columns = board_columns();
+    let row = |standing: &Standing| {
+        let mut row = spec::json(&columns, standing);
+        row["drawn"] = json!(standing.drawn);
+        row["excess"] = json!(standing.excess);
+        row
     };
-    [
-        end("", |i| i.mean),
-        end("_low", |i| i.low),
-        end("_high", |i| i.high),
+    leaderboard(instance).iter().map(row).collect()
+}
+
+fn of_worst(own: Option<&ExcessStanding>, of: fn(&ExcessStanding) -> Interval95) -> Interval95 {
+    own.map_or(Interval95::of(std::iter::empty()), of)
+}
+
+fn violation(standing: &Standing) -> Interval95 {
+    of_worst(standing.violation(), |own| own.violation)
+}
+
+fn net(standing: &Standing) -> Interval95 {
+    of_worst(standing.net(), |own| own.net)
+}
+
+fn over_root(standing: &Standing) -> Interval95 {
+    of_worst(standing.net(), |own| own.net_over_root)
+}
+
+fn growth(standing: &Standing) -> f64 {
+    standing.net().map_or(f64::NAN, |own| own.growth)
+}
+
+pub(super) fn over_limit(standing: &Standing) -> f64 {
+    known(standing.regret_over_limit)
+}
+
+pub(super) fn promise(standing: &Standing) -> Cell {
+    Cell::text(standing.guarantee.words()).toned(Tone::Quiet)
+}
+
+fn verdict(standing: &Standing) -> Option<&str> {
+    standing.kept.map(PromiseVerdict::words)
+}
+
+/// The verdict on the promise; where growth decided it, with the power of T that the net excess grows by.
+pub(super) fn kept(standing: &Standing) -> Cell {
+    let tone = match standing.kept {
+        Some(PromiseVerdict::Yes) => Tone::Good,
+        Some(PromiseVerdict::No) => Tone::Bad,
+        Some(PromiseVerdict::Undecided) | None => Tone::Quiet,
+    };
+    let (word, power) = (verdict(standing).unwrap_or(UNKNOWN), growth(standing));
+    let text = if standing.exceeds && power.is_finite() {
+        format!("{word}, {}", power_of_rounds(power))
+    } else {
+        word.to_string()
+    };
+    Cell::text(text).toned(tone)
+}
+
+fn power_of_rounds(power: f64) -> String {
+    if power.is_finite() {
+        format!("T^{}", signed(format!("{power:.2}")))
+    } else {
+        UNKNOWN.into()
+    }
+}
+
+/// Regret of an agent's tuned version.
+pub(super) fn tuned_regret(standing: &Standing) -> Cell {
+    let Some((regret, kept)) = &standing.tuned else {
+        return cell(f64::NAN, number).toned(Tone::Quiet);
+    };
+    let text = with_error(regret);
+    let (text, tone) = if *kept == Some(PromiseVerdict::No) {
+        (format!("{text}, not kept"), Tone::Bad)
+    } else {
+        (text, Tone::Plain)
+    };
+    Cell::number(text).toned(tone).sorted_by(regret.mean)
+}
+
+pub(super) fn violations(standing: &Standing) -> Cell {
+    let tone = match (standing.violations, standing.kept) {
+        (Some(0), _) => Tone::Good,
+        // A broken promise is worse than none.
+        (_, Some(PromiseVerdict::No)) => Tone::Bad,
+        (Some(_), _) => Tone::Plain,
+        (None, _) => Tone::Quiet,
+    };
+    counted(standing.violations).toned(tone)
+}
+
+fn ends_of(interval: &Interval95) -> Cell {
+    cell(interval.low, |_| ends(interval, number)).toned(Tone::Quiet)
+}
+
+/// A sum of excesses with half the width of its interval.
+fn sum(own: Interval95) -> Cell {
+    let cell = cell(own.mean, |_| with_error(&own));
+    cell.toned(if own.mean.is_nan() {
+        Tone::Quiet
+    } else {
+        Tone::Plain
+    })
+}
+
+pub(super) fn violation_sum(standing: &Standing) -> Cell {
+    sum(violation(standing))
+}
+
+pub(super) fn net_excess(standing: &Standing) -> Cell {
+    sum(net(standing))
+}
+
+fn excess(x: f64) -> String {
+    if x == 0.0 {
+        "0".into()
+    } else {
+        format!("{x:.2e}")
+    }
+}
+
+fn micros(x: f64) -> String {
+    if x.is_nan() {
+        UNKNOWN.into()
+    } else {
+        format!("{x:.2}")
+    }
+}
+
+/// Columns of pairs: `difference` is the regret of `agent` minus that of `other`, run by run on the same outcomes, with
+/// Student's intervals that hold for all rows at once with 95%; `low_alone` and `high_alone` are the 95% interval of one
+/// pair chosen beforehand, `gain` says how many times wider the interval would be had the runs not met the same outcomes.
+fn pair_columns() -> Vec<Spec<Pair>> {
+    type Of = Spec<Pair>;
+    vec![
+        Of::words("instance", |pair| Some(&pair.instance)),
+        Of::words("agent", |pair| Some(&pair.agent)).shown("agent", Report),
+        Of::words("other", |pair| Some(&pair.other)).shown("other", Report),
+        Of::interval("difference", |pair| pair.difference)
+            .shown("difference", Report)
+            .cells(AT_ONCE, Report, |pair| {
+                ends_of(&pair.difference).toned(Tone::Plain)
+            })
+            .cells("verdict", Report, |pair| verdict_of(&pair.difference)),
+        Of::number("low_alone", |pair| pair.alone.low),
+        Of::number("high_alone", |pair| pair.alone.high),
+        Of::number("gain", |pair| pair.gain).quiet("narrower by pairing", Report, times),
     ]
+}
+
+const AT_ONCE: &str = "95% interval, all pairs at once";
+
+fn times(x: f64) -> String {
+    if x.is_finite() {
+        format!("{x:.2}×")
+    } else {
+        UNKNOWN.into()
+    }
 }
 
 /// Tabulates the paired differences of all instances: one row per instance and pair of agents with the same promise, or
 /// of which one is ours.
-///
-/// The columns are instance, agent, other, difference, difference_low, difference_high (regret of `agent`
-/// minus regret of `other`, run by run on the same outcomes; Student's intervals that hold for all rows at once with
-/// 95%), low_alone and high_alone (the 95% interval of one pair chosen beforehand) and gain, how many times wider the
-/// interval would be had the runs not met the same outcomes.
 pub fn pairs(results: &Results) -> DataTable {
-    let mut rows: Vec<(&str, Pair)> = Vec::new();
-    for (instance, pairs) in results.instances.iter().zip(paired(&results.instances)) {
-        rows.extend(pairs.into_iter().map(|pair| (instance.name.as_str(), pair)));
+    spec::data(&pair_columns(), &paired(&results.instances).concat())
+}
+
+/// Pairs of agents on an instance for people.
+pub fn pairs_shown(pairs: &[Pair]) -> Option<ReportTable> {
+    let title = "Regret of an agent beyond that of another, run by run on the same outcomes";
+    (!pairs.is_empty()).then(|| spec::report(title, &pair_columns(), pairs, Report))
+}
+
+/// Pairs of agents on an instance for programs.
+pub fn pairs_json(pairs: &[Pair]) -> serde_json::Value {
+    spec::json_rows(&pair_columns(), pairs)
+}
+
+fn verdict_of(difference: &Interval95) -> Cell {
+    match difference {
+        d if d.low.is_nan() => Cell::text("one run only").toned(Tone::Quiet),
+        d if d.low > 0.0 => Cell::text("more"),
+        d if d.high < 0.0 => Cell::text("less"),
+        _ => Cell::text("undecided").toned(Tone::Quiet),
     }
-    let mut columns = vec![
-        text("instance", rows.iter().map(|row| row.0)),
-        text("agent", rows.iter().map(|row| row.1.agent.as_str())),
-        text("other", rows.iter().map(|row| row.1.other.as_str())),
-    ];
-    let differences = rows.iter().map(|row| row.1.difference);
-    columns.extend(interval("difference", differences.collect()));
-    columns.extend([
-        finite("low_alone", rows.iter().map(|row| row.1.alone.low)),
-        finite("high_alone", rows.iter().map(|row| row.1.alone.high)),
-        finite("gain", rows.iter().map(|row| row.1.gain)),
-    ]);
-    DataTable { columns }
+}
+
+/// Columns of pairs over all instances: `difference` is the mean over instances of the share of the possible gain that
+/// `agent` lost beyond `other`, with Student's intervals over instances that hold for all rows at once with 95%; `won` and
+/// `lost` count instances on which `agent` had less or more regret, `won_clearly` and `lost_clearly` those whose interval
+/// in `pairs` excludes zero, `agent_broke` and `other_broke` those on which the promise was broken.
+fn overall_columns() -> Vec<Spec<Overall>> {
+    type Of = Spec<Overall>;
+    vec![
+        Of::words("agent", |row| Some(&row.agent)).shown("agent", Report),
+        Of::words("other", |row| Some(&row.other)).shown("other", Report),
+        Of::words("group", |row| Some(row.guarantees[0].words())),
+        Of::words("other_group", |row| Some(row.guarantees[1].words())),
+        Of::count("instances", |row| Some(row.instances)).shown("instances", Report),
+        Of::interval("difference", |row| row.difference)
+            .written("difference", Report, points)
+            .cells(AT_ONCE, Report, |row| {
+                cell(row.difference.low, |_| ends(&row.difference, points))
+            })
+            .cells("verdict", Report, |row| verdict_of(&row.difference)),
+        Of::count("won", |row| Some(row.won[0]))
+            .cells("won (clearly)", Report, |row| clearly(row.won)),
+        Of::count("lost", |row| Some(row.lost[0]))
+            .cells("lost (clearly)", Report, |row| clearly(row.lost)),
+        Of::count("won_clearly", |row| Some(row.won[1])),
+        Of::count("lost_clearly", |row| Some(row.lost[1])),
+        Of::count("agent_broke", |row| Some(row.broke[0])).cells(
+            "agent broke its promise",
+            Report,
+            |row| broke(row.broke[0]),
+        ),
+        Of::count("other_broke", |row| Some(row.broke[1])).cells(
+            "other broke its",
+            Report,
+            |row| broke(row.broke[1]),
+        ),
+    ]
+}
+
+fn points(x: f64) -> String {
+    format!("{:.1}%", 100.0 * x).replace('-', "−")
+}
+
+fn clearly([all, clear]: [u64; 2]) -> Cell {
+    Cell::number(format!("{all} ({clear})")).sorted_by(all as f64)
+}
+
+fn broke(count: u64) -> Cell {
+    let tone = if count > 0 { Tone::Bad } else { Tone::Quiet };
+    counted(Some(count)).toned(tone)
 }
 
 /// Tabulates the paired differences over all instances: one row per pair of agents that met on two at least.
-///
-/// The columns are agent, other, group, other_group (their promises), instances, difference, difference_low,
-/// difference_high (mean over instances of the share of the possible gain that `agent` lost beyond `other`; Student's
-/// intervals over instances that hold for all rows at once with 95%), won and lost (instances on which `agent` had
-/// less or more regret), won_clearly and lost_clearly (those whose interval in `pairs` excludes zero), agent_broke and
-/// other_broke (instances on which the promise was broken).
 pub fn overall(results: &Results) -> DataTable {
+    spec::data(&overall_columns(), &over_all(&results.instances))
+}
+
+/// Pairs of agents over all instances for people.
+pub fn overall_shown(results: &Results) -> Option<ReportTable> {
+    let title = "Share of the possible gain that an agent lost beyond another, mean over instances";
     let rows = over_all(&results.instances);
-    let counted =
-        |name: &str, of: fn(&Overall) -> u64| count(name, rows.iter().map(|row| Some(of(row))));
-    let words = |name: &str, of: fn(&Overall) -> &str| text(name, rows.iter().map(of));
-    let mut columns = vec![
-        words("agent", |row| &row.agent),
-        words("other", |row| &row.other),
-        words("group", |row| row.guarantees[0].words()),
-        words("other_group", |row| row.guarantees[1].words()),
-        counted("instances", |row| row.instances),
-    ];
-    let differences = rows.iter().map(|row| row.difference);
-    columns.extend(interval("difference", differences.collect()));
-    columns.extend([
-        counted("won", |row| row.won[0]),
-        counted("lost", |row| row.lost[0]),
-        counted("won_clearly", |row| row.won[1]),
-        counted("lost_clearly", |row| row.lost[1]),
-        counted("agent_broke", |row| row.broke[0]),
-        counted("other_broke", |row| row.broke[1]),
-    ]);
-    DataTable { columns }
+    (!rows.is_empty()).then(|| spec::report(title, &overall_columns(), &rows, Report))
+}
+
+/// Pairs of agents over all instances for programs.
+pub fn overall_json(results: &Results) -> serde_json::Value {
+    spec::json_rows(&overall_columns(), &over_all(&results.instances))
 }
 
 /// Tabulates the mean ranks of agents: one row per promise and agent, where at least two agents with the same promise
 /// kept it on at least six instances.
 ///
-/// The columns are group, agent, mean_rank, instances, p_first (probability, by the signed-rank test with Holm's
-/// correction, of such differences from the first of the group if neither is better), unranked (the reason, for an
-/// agent without a rank), and the same in all rows of a group: friedman_chi_square, friedman_f, friedman_p,
-/// critical_difference (Nemenyi's, at 5%).
+/// `p_first` is the probability, by the signed-rank test with Holm's correction, of such differences from the first of the
+/// group if neither is better, `unranked` the reason for an agent without a rank. The last four columns are the same in
+/// all rows of a group; `critical_difference` is Nemenyi's, at 5%.
 pub fn ranks(results: &Results) -> DataTable {
     let rankings = rankings(&results.instances);
     let mut rows: Vec<RankRow<'_>> = Vec::new();
@@ -172,51 +353,40 @@ pub fn ranks(results: &Results) -> DataTable {
             RankRow {
                 ranking,
                 agent: &own.agent,
-                mean_rank: Some(own.mean_rank),
-                p_first: pair.map(|pair| pair.p_adjusted),
-                unranked: String::new(),
+                mean_rank: own.mean_rank,
+                p_first: pair.map_or(f64::NAN, |pair| pair.p_adjusted),
+                unranked: None,
             }
         }));
         rows.extend(ranking.unranked.iter().map(|(agent, reason)| RankRow {
             ranking,
             agent,
-            mean_rank: None,
-            p_first: None,
-            unranked: reason.words(),
+            mean_rank: f64::NAN,
+            p_first: f64::NAN,
+            unranked: Some(reason.words()),
         }));
     }
-    let same =
-        |name: &str, of: fn(&Ranking) -> f64| finite(name, rows.iter().map(|row| of(row.ranking)));
-    let instances = rows.iter().map(|row| row.ranking.instances.len() as u64);
-    DataTable {
-        columns: vec![
-            text(
-                "group",
-                rows.iter().map(|row| row.ranking.guarantee.words()),
-            ),
-            text("agent", rows.iter().map(|row| row.agent)),
-            number("mean_rank", rows.iter().map(|row| row.mean_rank)),
-            count("instances", instances.map(Some)),
-            number("p_first", rows.iter().map(|row| row.p_first)),
-            text("unranked", rows.iter().map(|row| row.unranked.as_str())),
-            same("friedman_chi_square", |ranking| ranking.friedman.chi_square),
-            same("friedman_f", |ranking| ranking.friedman.f),
-            same("friedman_p", |ranking| ranking.friedman.p),
-            same("critical_difference", |ranking| ranking.critical_difference),
-        ],
-    }
+    type Of<'a> = Spec<RankRow<'a>>;
+    let columns = [
+        Of::words("group", |row| Some(row.ranking.guarantee.words())),
+        Of::words("agent", |row| Some(row.agent)),
+        Of::number("mean_rank", |row| row.mean_rank),
+        Of::count("instances", |row| Some(row.ranking.instances.len() as u64)),
+        Of::number("p_first", |row| row.p_first),
+        Of::words("unranked", |row| row.unranked.as_deref()),
+        Of::number("friedman_chi_square", |row| row.ranking.friedman.chi_square),
+        Of::number("friedman_f", |row| row.ranking.friedman.f),
+        Of::number("friedman_p", |row| row.ranking.friedman.p),
+        Of::number("critical_difference", |row| row.ranking.critical_difference),
+    ];
+    spec::data(&columns, &rows)
 }
 
 /// One row of the table of ranks.
 struct RankRow<'a> {
     ranking: &'a Ranking,
     agent: &'a str,
-    mean_rank: Option<f64>,
-    p_first: Option<f64>,
-    unranked: String,
-}
-
-/// Makes a column of numbers; unknown and infinite ones are empty.
-fn finite(name: &str, values: impl Iterator<Item = f64>) -> Column {
-    number(name, values.map(|x| x.is_finite().then_some(x)))
+    mean_rank: f64,
+    p_first: f64,
+    unranked: Option<String>,
 }

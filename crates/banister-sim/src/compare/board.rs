@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use banister::guarantee::{CumulativeBudget, Guarantee};
+use serde::Serialize;
 
 use super::student::student_quantile;
 use crate::results::{AgentResult, Excess, InstanceResult, Measured, RunSummary};
@@ -24,7 +25,7 @@ const NOISE: f64 = 0.01;
 
 /// A mean with its 95% interval (Student's), alone or among several that hold at once; the ends are NaN with fewer than
 /// two values.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval95 {
     /// Mean.
     pub mean: f64,
@@ -94,6 +95,8 @@ impl PromiseVerdict {
 /// Standing of one agent on one instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
+    /// Name of the instance.
+    pub instance: String,
     /// Label of the agent.
     pub agent: String,
     /// Promise about its guardrails: the group it stands in.
@@ -108,6 +111,8 @@ pub struct Standing {
     pub rank: Option<u64>,
     /// Label of the agent on this instance that it is the tuned version of.
     pub tuned_of: Option<String>,
+    /// Regret of its own tuned version on this instance, and the verdict on that one's promise.
+    pub tuned: Option<(Interval95, Option<PromiseVerdict>)>,
     /// Regret at the horizon.
     pub regret: Interval95,
     /// Limit of certified play at the agent's δ; `None` where it is unknown.
@@ -154,20 +159,27 @@ impl Standing {
 }
 
 /// Sums of an agent's excesses over one threshold, see [`Excess`], over its runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExcessStanding {
+    /// Name of the guardrail.
+    pub guardrail: String,
     /// Positive violation Σ(c − τ)₊ at the horizon.
+    #[serde(rename = "violation_sum")]
     pub violation: Interval95,
     /// Net excess (Σ(c − τ))₊ at the horizon.
+    #[serde(rename = "net_excess")]
     pub net: Interval95,
     /// Largest net excess after any round of any run.
+    #[serde(rename = "net_peak")]
     pub peak: f64,
     /// Net excess divided by √T.
     pub net_over_root: Interval95,
     /// Growth of the mean net excess from T/4 to T, as the power of T: 0.5 for √T, 1 for a constant share of the
     /// rounds. NaN where one of the two is zero.
+    #[serde(rename = "net_growth")]
     pub growth: f64,
     /// Sub-Gaussian constant of the signal.
+    #[serde(skip)]
     noise: f64,
 }
 
@@ -182,6 +194,7 @@ impl ExcessStanding {
         );
         let net = Interval95::of(each(positive));
         Self {
+            guardrail: instance.guardrails[guardrail].name.clone(),
             violation: Interval95::of(each(|own| own.violation)),
             net,
             peak: each(|own| own.peak).fold(0.0, |worst, x| if x <= worst { worst } else { x }),
@@ -217,7 +230,7 @@ fn positive(own: &Excess) -> f64 {
 }
 
 /// Drawn outcomes of an agent over its runs, see [`Measured`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DrawnStanding {
     /// Mean reward.
     pub reward: Interval95,
@@ -316,6 +329,9 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
         let original = board
             .iter()
             .position(|own| Some(&own.agent) == standing.tuned_of.as_ref());
+        if let Some(place) = original {
+            board[place].tuned = Some((standing.regret, standing.kept));
+        }
         let place = original.map_or(board.len(), |place| place + 1);
         board.insert(place, standing);
     }
@@ -332,6 +348,7 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
     let original = tuned_of(&agent.name)
         .filter(|label| instance.agents.iter().any(|other| other.name == *label));
     Standing {
+        instance: instance.name.clone(),
         agent: agent.name.clone(),
         guarantee: agent.guarantee,
         kept: kept(instance, agent),
@@ -342,6 +359,7 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
             }),
         rank: None,
         tuned_of: original.map(str::to_string),
+        tuned: None,
         regret: Interval95::of(runs.iter().map(|r| r.regret)),
         limit: agent.limit,
         regret_over_limit: agent.regret_over_limit(),

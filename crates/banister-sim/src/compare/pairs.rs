@@ -8,6 +8,8 @@ use crate::results::{AgentResult, InstanceResult};
 /// Paired difference of two agents, run by run on the same outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
+    /// Name of the instance.
+    pub instance: String,
     /// Agent that stands lower on the leaderboard.
     pub agent: String,
     /// Agent that it is compared with.
@@ -30,12 +32,12 @@ pub struct Pair {
 pub fn pairs(instances: &[InstanceResult]) -> Vec<Vec<Pair>> {
     let compared: Vec<Vec<(&AgentResult, &AgentResult)>> = instances.iter().map(compared).collect();
     let family = compared.iter().map(Vec::len).sum();
-    let each = |on: Vec<(&AgentResult, &AgentResult)>| {
+    let each = |(instance, on): (&InstanceResult, Vec<(&AgentResult, &AgentResult)>)| {
         (on.into_iter())
-            .map(|(agent, other)| pair(agent, other, family))
+            .map(|(agent, other)| pair(&instance.name, agent, other, family))
             .collect()
     };
-    compared.into_iter().map(each).collect()
+    instances.iter().zip(compared).map(each).collect()
 }
 
 /// The pairs of an instance.
@@ -61,12 +63,13 @@ fn are_compared(a: &AgentResult, b: &AgentResult) -> bool {
     promised || a.ours || b.ours
 }
 
-fn pair(a: &AgentResult, b: &AgentResult, family: usize) -> Pair {
+fn pair(instance: &str, a: &AgentResult, b: &AgentResult, family: usize) -> Pair {
     let differences = a.runs.iter().zip(&b.runs).map(|(a, b)| a.regret - b.regret);
     let alone = Interval95::of(differences.clone());
     let half = |i: Interval95| i.high - i.mean;
     let own = |agent: &AgentResult| half(Interval95::of(agent.runs.iter().map(|r| r.regret)));
     Pair {
+        instance: instance.to_string(),
         agent: a.name.clone(),
         other: b.name.clone(),
         difference: Interval95::among(family, differences),

@@ -1,8 +1,11 @@
 //! Arms given by their means: `bernoulli`, `gaussian`, `clipped_gaussian` and `beta`.
 
+use std::sync::Arc;
+
 use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 
+use super::change_points::ChangePoints;
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
@@ -173,18 +176,20 @@ impl ArmMeans<'_> {
         let means: Vec<Vec<f64>> = std::iter::once(self.rewards).chain(self.costs).collect();
         let arms = build("environment", &means)?;
         let safe = declared.safe;
+        let later = changes(setting, self.changes, means, build)?;
         Ok(Environment {
-            parameters: (0..signals)
-                .map(|s| (0..arms.count()).map(|a| arms.mean(a, s)).collect())
-                .collect(),
+            parameters: arms.by_signal(),
             safe_means: Some(arms.means(safe).to_vec()),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("environment.costs[{i}][{safe}]"))
-                .collect(),
-            longest: 1.0,
-            problem: declared,
-            dynamics: Dynamics::Arms(arms),
-            changes: changes(setting, self.changes, means, build)?,
+            safe_field: format!("environment.costs[{{i}}][{safe}]"),
+            ..Environment::new(
+                declared,
+                if later.is_empty() {
+                    Dynamics::Fixed(arms)
+                } else {
+                    let all = std::iter::once((0, arms)).chain(later).collect();
+                    Dynamics::General(Arc::new(ChangePoints(all)))
+                },
+            )
         })
     }
 }

@@ -2,15 +2,17 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use banister::Link;
 pub(crate) use banister::solve::dense::dot;
 use banister::toolkit::Signal;
+use banister::{Error, Link};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use super::cost_shape::{CostShape, place};
 use super::draw::{cube, direction, inside};
-use super::outcome::OutcomeDistribution;
-use super::world::{World, place};
+use super::outcome::{OutcomeDistribution, Pull, each_signal};
+use super::world::{RunStart, World, WorldRound, WorldRun};
+use crate::stream::stream;
 
 /// Feature vectors that change from round to round, and the outcomes of playing one.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ pub struct Changing {
     /// θ, then one μ per guardrail; none where means are not linear.
     parameters: Vec<Vec<f64>>,
     /// Shape of means that are not linear.
-    world: Option<World>,
+    shape: Option<CostShape>,
     signals: Vec<Signal>,
     /// Standard deviation as a fraction of the range; none: the two ends of the range.
     noise: Option<f64>,
@@ -66,19 +68,19 @@ impl Changing {
             source,
             safe,
             parameters,
-            world: None,
+            shape: None,
             signals,
             noise,
             link: Link::Identity,
         }
     }
 
-    /// Actions whose means are those of a world.
-    pub(super) fn of_world(
+    /// Actions whose mean costs have a shape.
+    pub(super) fn shaped(
         source: ActionSets,
         safe: Vec<f64>,
         safe_means: Vec<f64>,
-        world: World,
+        shape: CostShape,
         signals: Vec<Signal>,
         noise: Option<f64>,
     ) -> Self {
@@ -87,7 +89,7 @@ impl Changing {
             safe,
             safe_means,
             parameters: Vec::new(),
-            world: Some(world),
+            shape: Some(shape),
             signals,
             noise,
             link: Link::Identity,
@@ -126,14 +128,14 @@ impl Changing {
     /// The true mean of a signal at an action other than the safe one.
     #[inline]
     pub fn mean(&self, signal: usize, x: &[f64]) -> f64 {
-        match self.world {
+        match self.shape {
             None => {
                 let z = dot(x, &self.parameters[signal]);
                 through(self.link, &self.signals[signal], z)
             }
-            Some(world) => {
+            Some(shape) => {
                 let own = &self.signals[signal];
-                own.lo + own.unit() * world.mean(signal, x)
+                own.lo + own.unit() * shape.mean(signal, x)
             }
         }
     }
@@ -144,7 +146,7 @@ impl Changing {
     }
 
     /// The most actions that a round can bring beside the safe one.
-    pub(crate) fn largest(&self) -> usize {
+    fn largest(&self) -> usize {
         match &self.source {
             ActionSets::Contextual { k }
             | ActionSets::Sphere { k }
@@ -157,7 +159,7 @@ impl Changing {
     }
 
     /// Set of the file that a run begins with: a random one.
-    pub(crate) fn entry(&self, rng: &mut ChaCha8Rng) -> u64 {
+    fn entry(&self, rng: &mut ChaCha8Rng) -> u64 {
         match &self.source {
             ActionSets::Logged { starts, .. } => {
                 let sets = starts.len() as u128 - 1;
@@ -217,7 +219,7 @@ impl Changing {
 
     /// Draws a signal with the given mean.
     #[inline]
-    pub(crate) fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
+    fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
         let Signal { lo, hi, .. } = self.signals[signal];
         match self.noise {
             Some(sd) => {
@@ -226,6 +228,62 @@ impl Changing {
             }
             None => two_ends(&self.signals[signal], mean, rng),
         }
+    }
+}
+
+impl World for Changing {
+    fn start<'a>(&'a self, start: &RunStart<'a>) -> Result<Box<dyn WorldRun + 'a>, Error> {
+        let mut rng = rounds_of(start);
+        Ok(Box::new(ChangingRun {
+            visit: self.entry(&mut rng),
+            changing: self,
+            rng,
+        }))
+    }
+
+    fn actions_change(&self) -> bool {
+        true
+    }
+
+    fn work(&self, _: u64) -> Option<(u64, u64)> {
+        let (k, d) = (self.largest() as u64, self.dimension() as u64);
+        Some((k, 15 * k * d + d * d))
+    }
+}
+
+/// Stream that the rounds of a run are drawn from: outcomes come from streams 0, 1, …, rounds from the other end.
+pub(super) fn rounds_of(start: &RunStart<'_>) -> ChaCha8Rng {
+    stream(start.seed, u64::MAX - start.run)
+}
+
+/// One run whose actions change; the safe one comes after the others.
+struct ChangingRun<'a> {
+    changing: &'a Changing,
+    rng: ChaCha8Rng,
+    visit: u64,
+}
+
+impl WorldRun for ChangingRun<'_> {
+    fn begin(&mut self, round: &mut WorldRound) -> Result<bool, Error> {
+        let changing = self.changing;
+        changing.draw(self.visit, &mut self.rng, &mut round.features);
+        self.visit += 1;
+        let d = changing.dimension();
+        round.safe = round.features.len() / d;
+        round.actions = round.safe + 1;
+        round.write_means(changing.signals.len(), |s, features, means| {
+            means.extend(features.chunks_exact(d).map(|x| changing.mean(s, x)));
+            means.push(changing.safe_means[s]);
+        });
+        Ok(true)
+    }
+
+    fn pull(&mut self, round: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        let changing = self.changing;
+        Ok(each_signal(pull.costs, |signal| {
+            let mean = pull.scale * round.means[signal][pull.action];
+            changing.observe(signal, mean, pull.rng)
+        }))
     }
 }
 

@@ -61,27 +61,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-use std::fmt;
-use std::sync::Arc;
-
 use banister::Error;
 
-/// A user-supplied environment and its answers about itself.
-#[derive(Clone)]
-pub struct Custom {
-    pub(crate) environment: Arc<dyn CustomEnvironment>,
-    pub(crate) knows_means: bool,
-    pub(crate) actions_change: bool,
-}
-
-impl fmt::Debug for Custom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Custom")
-            .field("knows_means", &self.knows_means)
-            .field("actions_change", &self.actions_change)
-            .finish_non_exhaustive()
-    }
-}
+use super::world::LoggedOutcome;
 
 /// A user-supplied environment.
 ///
@@ -132,21 +114,6 @@ pub trait CustomRun {
 
     /// Plays an action: writes one cost per guardrail and returns the reward.
     fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error>;
-}
-
-/// An outcome from before a run.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LoggedOutcome {
-    /// Number of the action, where actions stay the same.
-    pub action: usize,
-    /// Its features, where actions change; empty otherwise.
-    pub features: Vec<f64>,
-    /// Its reward.
-    pub reward: f64,
-    /// Its cost under each guardrail.
-    pub costs: Vec<f64>,
-    /// Number of its segment, where there are segments.
-    pub segment: usize,
 }
 
 /// Actions and means of a round.

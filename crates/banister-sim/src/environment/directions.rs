@@ -1,13 +1,13 @@
 //! `directions`: every run draws an instance of its own (`per_run.rs`).
 
 use banister::toolkit::two_numbers;
-use banister::{Error, Guardrail, Problem, SignalConfig};
+use banister::{Error, Guardrail, SignalConfig};
 use serde::{Deserialize, Serialize};
 
 use super::draw::INSTANCE_SEED;
 use super::keys::keys;
 use super::linear::{Actions, LinearConfig};
-use super::model::{Dynamics, Environment, Setting, numbered};
+use super::model::{Environment, Setting, numbered};
 use super::per_run::{ParameterLaw, PerRunInstance, check_published};
 
 /// Standard deviation of the noise unless declared, in signal units.
@@ -96,26 +96,25 @@ impl DirectionsConfig {
             parameters,
             seed: (!published).then_some(seed),
         };
-        let first = declaration(&law, 0)?;
+        let mut first = declaration(&law, 0)?;
         setting.reward.clone_from(&first.reward);
-        let problem = Problem {
-            arms: first.environment.arms.unwrap_or_default(),
-            safe: 0,
-            features: law.instance(0)?.actions,
-            reward: first.reward,
-            guardrails: vec![first.guardrail],
-            ..Problem::default()
-        };
+        let environment = first.environment.build(&Setting {
+            horizon: setting.horizon,
+            runs: setting.runs,
+            reward: &mut first.reward,
+            guardrails: &mut vec![first.guardrail],
+            folder: setting.folder,
+        })?;
         // The longest parameters there can be, for agents that assume a length.
         let longest = vec![reach / (d as f64).sqrt(); d];
         Ok(Environment {
-            changes: Vec::new(),
             parameters: vec![longest.clone(), longest],
-            safe_means: Some(vec![0.0; 2]),
-            safe_fields: vec!["environment.threshold_range".into()],
+            // Means go to either side of 0.
+            parameter_norm: Some(0.5),
+            safe_field: "environment.threshold_range".into(),
             longest: 1.0,
-            problem,
-            dynamics: Dynamics::PerRun(law),
+            per_run: Some(law),
+            ..environment
         })
     }
 }

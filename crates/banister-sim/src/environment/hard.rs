@@ -79,14 +79,8 @@ impl LowerBoundConfig {
             costs[3] = tau - c;
         }
         let family = Family::Gaussian { sd: 1.0 };
-        build(
-            setting,
-            family,
-            self.arms.as_ref(),
-            (tau, Some(1.0)),
-            rewards,
-            costs,
-        )
+        let names = self.arms.as_ref();
+        build(setting, family, names, (tau, Some(1.0)), [rewards, costs])
     }
 }
 
@@ -101,13 +95,13 @@ impl L1Config {
         };
         let costs = vec![0.5 - d, 0.5 + shift, 0.5 - rho];
         let rewards = vec![0.5, 1.0, 0.5];
+        let names = self.arms.as_ref();
         build(
             setting,
             Family::Bernoulli,
-            self.arms.as_ref(),
+            names,
             (0.5, None),
-            rewards,
-            costs,
+            [rewards, costs],
         )
     }
 }
@@ -118,13 +112,13 @@ impl L2Config {
         let rho = number("best_margin", self.best_margin, 0.2, 0.25)?;
         let costs = vec![0.5 - d, 0.5 - rho, 0.5 + 2.0 * rho];
         let rewards = vec![0.0, 1.0, 1.0];
+        let names = self.arms.as_ref();
         build(
             setting,
             Family::Bernoulli,
-            self.arms.as_ref(),
+            names,
             (0.5, None),
-            rewards,
-            costs,
+            [rewards, costs],
         )
     }
 }
@@ -144,8 +138,7 @@ fn build(
     family: Family,
     names: Option<&Vec<String>>,
     (threshold, sub_gaussian): (f64, Option<f64>),
-    rewards: Vec<f64>,
-    costs: Vec<f64>,
+    [rewards, costs]: [Vec<f64>; 2],
 ) -> Result<Environment, Error> {
     if setting.guardrails.is_empty() {
         setting.guardrails.push(Guardrail {

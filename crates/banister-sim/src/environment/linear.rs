@@ -1,5 +1,7 @@
 //! `linear`: actions are feature vectors x, and the mean of every signal is ⟨x, parameter⟩.
 
+use std::sync::Arc;
+
 use banister::toolkit::Signal;
 use banister::{Error, Link, Problem};
 use serde::{Deserialize, Serialize};
@@ -295,16 +297,19 @@ pub(super) fn changing_environment(setting: &Setting<'_>, changing: Changing) ->
     let safe = changing.safe_action().to_vec();
     let mut problem = Problem::contextual(safe, setting.guardrails.clone());
     problem.reward = setting.reward.clone();
+    let parameters = changing.parameters().to_vec();
+    let lengths = parameters.iter().map(|x| dot(x, x).sqrt());
     Environment {
-        changes: Vec::new(),
-        problem,
-        parameters: changing.parameters().to_vec(),
+        parameter_norm: match changing.link() {
+            _ if parameters.is_empty() => None,
+            Link::Identity => Some(1.0),
+            Link::Logistic => Some(lengths.fold(0.0, f64::max)),
+        },
+        link: changing.link(),
+        parameters,
         safe_means: Some(changing.safe_means().to_vec()),
-        safe_fields: (0..setting.guardrails.len())
-            .map(|i| format!("environment.safe_costs[{i}]"))
-            .collect(),
-        longest: 1.0,
-        dynamics: Dynamics::Changing(changing),
+        safe_field: "environment.safe_costs[{i}]".into(),
+        ..Environment::new(problem, Dynamics::General(Arc::new(changing)))
     }
 }
 
@@ -341,23 +346,26 @@ impl FixedActions {
         let fields: Vec<String> = (0..signals.len()).map(signal_field).collect();
         let arms = Arms::new(family, &fields, |_, s| signals[s], &means)?;
         let length = |x: &Vec<f64>| dot(x, x).sqrt();
+        let problem = Problem {
+            arms: self.arms,
+            safe: self.safe,
+            reward: setting.reward.clone(),
+            guardrails: setting.guardrails.clone(),
+            ..Problem::default()
+        };
         Ok(Environment {
-            changes: Vec::new(),
             longest: self.features.iter().map(length).fold(0.0, f64::max),
             safe_means: Some(arms.means(self.safe).to_vec()),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("{safe_field}[{i}]"))
-                .collect(),
-            problem: Problem {
-                arms: self.arms,
-                safe: self.safe,
-                features: self.features,
-                reward: setting.reward.clone(),
-                guardrails: setting.guardrails.clone(),
-                ..Problem::default()
-            },
+            safe_field: format!("{safe_field}[{{i}}]"),
+            parameter_norm: Some(1.0),
             parameters,
-            dynamics: Dynamics::Arms(arms),
+            ..Environment::new(
+                Problem {
+                    features: self.features,
+                    ..problem
+                },
+                Dynamics::Fixed(arms),
+            )
         })
     }
 }

@@ -7,17 +7,17 @@
 use banister::Error;
 
 use super::changing::{ActionSets, Changing};
+use super::cost_shape::CostShape;
 use super::keys::keys;
 use super::linear::{changing_environment, sizes};
 use super::model::{Environment, Setting};
 use super::parameters::{check_noise, default_safe_cost, signals};
-use super::world::World;
 
 keys! {
     /// Keys of `misspecified`.
     MisspecifiedConfig {
         /// Shape of mean costs.
-        world: World,
+        world: CostShape,
         /// Actions per round beside the safe one.
         k: usize,
         /// Length of the feature vectors.
@@ -30,7 +30,7 @@ keys! {
 
 impl MisspecifiedConfig {
     pub(super) fn build(&mut self, setting: &Setting<'_>) -> Result<Environment, Error> {
-        let Some(world) = self.world else {
+        let Some(shape) = self.world else {
             let allowed = "must be `xor`, `quadratic`, `logistic` or `tree`";
             return Err(Error::invalid("environment.world", "absent", allowed));
         };
@@ -45,7 +45,7 @@ impl MisspecifiedConfig {
         let safe_means = std::iter::once(reward).chain(costs.map(default_safe_cost));
         let safe_means = safe_means.collect();
         let source = ActionSets::Cube { k };
-        let changing = Changing::of_world(source, safe, safe_means, world, signals, self.noise);
+        let changing = Changing::shaped(source, safe, safe_means, shape, signals, self.noise);
         Ok(changing_environment(setting, changing))
     }
 }

@@ -4,16 +4,22 @@
 //! [`Environment`], which knows the truth: distributions or parameters, and the safe action's means. This
 //! folder knows nothing of agents and runs. In reading order:
 //!
-//! - `outcome.rs`: distributions of outcomes, and arms made of them; `draw.rs`, `changing.rs`: random
-//!   directions, and actions that change in every round; `world.rs`: means that are not linear; `per_run.rs`:
-//!   instances that every run draws; `custom.rs`: user-supplied environments.
+//! - `outcome.rs`: distributions of outcomes, and arms made of them, which stay; `world.rs`: the trait of everything
+//!   else. Worlds: `change_points.rs` (arms whose means change at given rounds), `changing.rs` (other actions in every
+//!   round, with `draw.rs` for random directions and `cost_shape.rs` for means that are not linear), `per_arm.rs` (arms
+//!   in contexts), `segmented.rs` with `segments.rs` (what is true of segments), `checked.rs` (the user-supplied
+//!   environments of `custom.rs`). `per_run.rs`: instances that every run draws.
 //! - `model.rs`: an environment as built, and what building one needs of the experiment.
 //! - The kinds, whose keys are declared by `keys.rs`: `arms.rs`, `hard.rs`, `parameters.rs` with `linear.rs`,
-//!   `per_arm.rs` (its arms in contexts), `authors_linear.rs`, `directions.rs`, `misspecified.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and `table.rs`.
+//!   `authors_linear.rs`, `directions.rs`, `misspecified.rs`, `segmented.rs`; from files, by `read.rs`: `logged.rs` and
+//!   `table.rs`.
 
 mod arms;
 mod authors_linear;
+mod change_points;
 mod changing;
+mod checked;
+mod cost_shape;
 mod custom;
 mod directions;
 mod draw;
@@ -29,28 +35,33 @@ mod per_arm;
 mod per_run;
 mod read;
 mod segmented;
+mod segments;
 mod table;
 mod world;
 
 pub use arms::{BernoulliConfig, BetaConfig, ChangePoint, ClippedGaussianConfig, GaussianConfig};
 pub use authors_linear::AuthorsLinearConfig;
 pub use changing::Changing;
-pub use custom::{Custom, CustomEnvironment, CustomRound, CustomRun, LoggedOutcome};
+pub(crate) use checked::{CUSTOM_CALL, Custom};
+pub use cost_shape::CostShape;
+pub use custom::{CustomEnvironment, CustomRound, CustomRun};
 pub(crate) use directions::declaration;
 pub use directions::{DirectionsConfig, Instances};
 pub use hard::{L1Config, L2Config, LowerBoundConfig};
 pub use linear::{Actions, Drawn, LinearConfig};
 pub use logged::LoggedConfig;
 pub use misspecified::MisspecifiedConfig;
-pub use model::{ArmRef, Dynamics, Environment};
-pub(crate) use model::{Setting, in_environment};
+pub use model::{ArmRef, Environment};
+pub(crate) use model::{Dynamics, Setting, in_environment};
 pub use outcome::Arms;
-pub use per_arm::PerArm;
+pub(crate) use outcome::Pull;
+pub use per_run::ParameterLaw;
 pub(crate) use per_run::{INSTANCES, PUBLISHED_COUNT};
-pub use per_run::{ParameterLaw, PerRunInstance, RunInstance};
-pub use segmented::{SegmentWorld, SegmentedConfig};
+pub use segmented::SegmentedConfig;
+pub(crate) use segments::Segments;
 pub use table::{Order, TableCell, TableConfig};
-pub use world::World;
+pub use world::LoggedOutcome;
+pub(crate) use world::{RunStart, World, WorldRound, WorldRun};
 
 use banister::Error;
 use serde::{Deserialize, Serialize};

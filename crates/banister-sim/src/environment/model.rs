@@ -1,16 +1,17 @@
 //! An environment as built, with everything that is true of it.
 
+use std::any::Any;
 use std::path::Path;
+use std::sync::Arc;
 
 use banister::{Error, Guardrail, Link, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
-use super::changing::{Changing, dot};
-use super::custom::Custom;
+use super::changing::Changing;
 use super::outcome::Arms;
-use super::per_arm::PerArm;
 use super::per_run::PerRunInstance;
-use super::segmented::SegmentWorld;
+use super::segments::Segments;
+use super::world::World;
 
 /// The rest of the experiment, as far as building an environment needs it or fills it in.
 pub(crate) struct Setting<'a> {
@@ -30,79 +31,82 @@ pub struct Environment {
     pub(crate) dynamics: Dynamics,
     /// θ, then one μ per guardrail, in signal units per feature unit; empty where there are none.
     pub(crate) parameters: Vec<Vec<f64>>,
+    /// Length that no parameter exceeds, where there are any: environments are made so that it is 1, in units of the
+    /// ranges; log-odds are longer, and so may the parameters of single arms be.
+    pub(crate) parameter_norm: Option<f64>,
+    /// Link between ⟨x, parameter⟩ and the means.
+    pub(crate) link: Link,
     /// The safe action's true reward and costs, where they are known.
     pub(crate) safe_means: Option<Vec<f64>>,
-    /// Fields by which the user declares the safe action's cost under guardrail 0, 1, …
-    pub(crate) safe_fields: Vec<String>,
+    /// Field by which the user declares the safe action's cost under a guardrail, `{i}` standing for the guardrail's
+    /// number and `{s}` for the signal's.
+    pub(crate) safe_field: String,
     /// Length of the longest feature vector that can come.
     pub(crate) longest: f64,
-    /// Rounds at which the means of arms change, and the arms from then on.
-    pub(crate) changes: Vec<(u64, Arms)>,
+    /// Law of the instances, where every run draws one of its own; the rest is then that of the first run.
+    pub(crate) per_run: Option<PerRunInstance>,
 }
 
 /// Source of a round's actions and outcomes.
 #[derive(Debug, Clone)]
-pub enum Dynamics {
-    /// Actions that stay for all rounds: arms, or a fixed set of feature vectors.
-    Arms(Arms),
-    /// Other feature vectors in every round.
-    Changing(Changing),
-    /// A user-supplied environment.
-    Custom(Custom),
-    /// Arms whose means differ by segment.
-    Segmented(SegmentWorld),
-    /// Every run draws an instance of its own.
-    PerRun(PerRunInstance),
-    /// Arms that stay, in contexts that change; each arm has its own parameters.
-    PerArm(PerArm),
+pub(crate) enum Dynamics {
+    /// Actions and means that stay for all rounds: arms, or a fixed set of feature vectors. The fast path.
+    Fixed(Arms),
+    /// Everything else.
+    General(Arc<dyn World>),
 }
 
 impl Environment {
-    /// The arms, where the actions stay the same.
-    pub fn as_arms(&self) -> Option<&Arms> {
+    /// An environment of which nothing else is known.
+    pub(crate) fn new(problem: Problem, dynamics: Dynamics) -> Self {
+        Self {
+            problem,
+            dynamics,
+            parameters: Vec::new(),
+            parameter_norm: None,
+            link: Link::Identity,
+            safe_means: None,
+            safe_field: String::new(),
+            longest: 1.0,
+            per_run: None,
+        }
+    }
+
+    /// The world, unless actions and means stay.
+    pub(crate) fn world(&self) -> Option<&dyn World> {
         match &self.dynamics {
-            Dynamics::Arms(arms) => Some(arms),
+            Dynamics::Fixed(_) => None,
+            Dynamics::General(world) => Some(&**world),
+        }
+    }
+
+    /// The arms that stay, with means that stay.
+    pub(crate) fn fixed_arms(&self) -> Option<&Arms> {
+        match &self.dynamics {
+            Dynamics::Fixed(arms) if self.per_run.is_none() => Some(arms),
             _ => None,
         }
+    }
+
+    /// The arms, where the actions stay the same; where means change, as they are in the first round.
+    pub fn as_arms(&self) -> Option<&Arms> {
+        self.fixed_arms().or_else(|| self.world()?.arms())
     }
 
     /// The changing actions, where they change.
     pub fn as_changing(&self) -> Option<&Changing> {
-        match &self.dynamics {
-            Dynamics::Changing(changing) => Some(changing),
-            _ => None,
-        }
+        let world: &dyn Any = self.world()?;
+        world.downcast_ref()
     }
 
-    /// Length that no parameter exceeds, where there are any: environments are made so that it is 1, in units of the
-    /// ranges; log-odds are longer, and so may the parameters of single arms be. Where every run draws its own, means
-    /// go to either side of 0.
-    pub(crate) fn parameter_norm(&self) -> Option<f64> {
-        let longest = |parameters: &[Vec<f64>]| {
-            let squares = parameters.iter().map(|x| dot(x, x));
-            squares.fold(0.0, f64::max).sqrt()
-        };
-        match &self.dynamics {
-            Dynamics::PerArm(arms) => Some(arms.longest()),
-            Dynamics::PerRun(_) => Some(0.5),
-            Dynamics::Changing(changing) if changing.link() == Link::Logistic => {
-                Some(longest(&self.parameters))
-            }
-            _ if self.parameters.is_empty() || self.problem.features.is_empty() => None,
-            _ => Some(1.0),
-        }
+    /// The segments, as they are in the first round.
+    pub(crate) fn segments(&self) -> Option<&Segments> {
+        self.world()?.segments()
     }
 
     /// True where rounds bring actions of their own.
     pub(crate) fn actions_change(&self) -> bool {
-        match &self.dynamics {
-            Dynamics::Arms(_)
-            | Dynamics::Segmented(_)
-            | Dynamics::PerRun(_)
-            | Dynamics::PerArm(_) => false,
-            Dynamics::Changing(_) => true,
-            Dynamics::Custom(custom) => custom.actions_change,
-        }
+        self.world().is_some_and(World::actions_change)
     }
 }
 

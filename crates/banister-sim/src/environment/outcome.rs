@@ -197,25 +197,50 @@ impl Arms {
         reward
     }
 
+    /// The true means by signal and arm.
+    pub(crate) fn by_signal(&self) -> Vec<Vec<f64>> {
+        let row = |signal: usize| {
+            (0..self.count())
+                .map(|arm| self.mean(arm, signal))
+                .collect()
+        };
+        (0..self.signals).map(row).collect()
+    }
+
     /// Pulls an arm at `scale` of the action's length, for means that are linear in the features.
-    pub(crate) fn pull_scaled(
-        &self,
-        arm: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> f64 {
-        let mut draw = |signal: usize| {
+    #[inline]
+    pub(crate) fn pull_scaled(&self, pull: Pull<'_>) -> f64 {
+        let (arm, scale, rng, costs) = (pull.action, pull.scale, pull.rng, pull.costs);
+        if scale == 1.0 {
+            return self.pull(arm, rng, costs);
+        }
+        each_signal(costs, |signal| {
             let place = arm * self.signals + signal;
             let ((lo, hi), outcome) = (self.ranges[place], &self.outcomes[place]);
             outcome.draw_scaled(scale, self.mean(arm, signal), lo, hi, rng)
-        };
-        let reward = draw(0);
-        for (i, cost) in costs.iter_mut().enumerate() {
-            *cost = draw(i + 1);
-        }
-        reward
+        })
     }
+}
+
+/// An action that is played.
+pub(crate) struct Pull<'a> {
+    pub action: usize,
+    /// Share of the action's length that is played.
+    pub scale: f64,
+    /// Generator of the run or, where agents meet the same outcomes, of the action.
+    pub rng: &'a mut ChaCha8Rng,
+    /// Costs to write, one per guardrail.
+    pub costs: &'a mut [f64],
+}
+
+/// Draws every signal: returns the reward and writes the costs.
+#[inline]
+pub(super) fn each_signal(costs: &mut [f64], mut draw: impl FnMut(usize) -> f64) -> f64 {
+    let reward = draw(0);
+    for (i, cost) in costs.iter_mut().enumerate() {
+        *cost = draw(i + 1);
+    }
+    reward
 }
 
 impl Family {

@@ -1,20 +1,23 @@
 //! Arms in contexts, each with parameters of its own, the safe one too.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::sync::Arc;
 
 use banister::toolkit::Signal;
 use banister::{Error, Link, Problem};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::changing::{dot, through, two_ends};
+use super::changing::{dot, rounds_of, through, two_ends};
 use super::draw::{direction, instance_stream};
 use super::model::{Dynamics, Environment, Setting};
+use super::outcome::{Pull, each_signal};
+use super::world::{RunStart, World, WorldRound, WorldRun};
 
 /// Arms in contexts x = (1, v)/√2 with v on the unit sphere: the mean of a signal of arm a is ⟨x, parameter_a⟩, or that
 /// through a logistic link.
 #[derive(Debug, Clone)]
-pub struct PerArm {
+struct PerArm {
     numbers: usize,
     /// Per signal and arm.
     parameters: Vec<Vec<Vec<f64>>>,
@@ -23,28 +26,8 @@ pub struct PerArm {
 }
 
 impl PerArm {
-    /// Number of arms; the safe one is arm 0.
-    pub fn count(&self) -> usize {
-        self.parameters[0].len()
-    }
-
-    /// Length of the context.
-    pub fn numbers(&self) -> usize {
-        self.numbers
-    }
-
-    /// True parameter of a signal of an arm, in signal units or log-odds.
-    pub fn parameter(&self, signal: usize, arm: usize) -> &[f64] {
-        &self.parameters[signal][arm]
-    }
-
-    /// Link between ⟨x, parameter⟩ and the means.
-    pub(crate) fn link(&self) -> Link {
-        self.link
-    }
-
     /// Length of the longest parameter, in units of the signals' ranges or in log-odds.
-    pub(crate) fn longest(&self) -> f64 {
+    fn longest(&self) -> f64 {
         let each = std::iter::zip(&self.parameters, &self.signals);
         let lengths = each.flat_map(|(arms, signal)| {
             let unit = match self.link {
@@ -55,23 +38,47 @@ impl PerArm {
         });
         lengths.fold(0.0, f64::max)
     }
+}
 
-    /// Draws a context.
-    pub(crate) fn draw(&self, rng: &mut ChaCha8Rng, context: &mut [f64]) {
-        context[0] = FRAC_1_SQRT_2;
-        direction(rng, &mut context[1..]);
-        context[1..].iter_mut().for_each(|x| *x *= FRAC_1_SQRT_2);
+impl World for PerArm {
+    fn start<'a>(&'a self, start: &RunStart<'a>) -> Result<Box<dyn WorldRun + 'a>, Error> {
+        Ok(Box::new(InContexts {
+            arms: self,
+            rng: rounds_of(start),
+        }))
     }
 
-    /// The true mean of a signal of an arm.
-    pub(crate) fn mean(&self, signal: usize, arm: usize, context: &[f64]) -> f64 {
-        let z = dot(context, &self.parameters[signal][arm]);
-        through(self.link, &self.signals[signal], z)
+    fn work(&self, arms: u64) -> Option<(u64, u64)> {
+        Some((arms, 10 * arms * (self.numbers * self.numbers) as u64))
+    }
+}
+
+/// One run in contexts.
+struct InContexts<'a> {
+    arms: &'a PerArm,
+    rng: ChaCha8Rng,
+}
+
+impl WorldRun for InContexts<'_> {
+    fn begin(&mut self, round: &mut WorldRound) -> Result<bool, Error> {
+        let arms = self.arms;
+        round.features.resize(arms.numbers, 0.0);
+        round.features[0] = FRAC_1_SQRT_2;
+        direction(&mut self.rng, &mut round.features[1..]);
+        (round.features[1..].iter_mut()).for_each(|x| *x *= FRAC_1_SQRT_2);
+        round.write_means(arms.signals.len(), |s, context, means| {
+            let mean = |own: &Vec<f64>| through(arms.link, &arms.signals[s], dot(context, own));
+            means.extend(arms.parameters[s].iter().map(mean));
+        });
+        Ok(true)
     }
 
-    /// Draws one of the two ends of a signal's range.
-    pub(crate) fn observe(&self, signal: usize, mean: f64, rng: &mut ChaCha8Rng) -> f64 {
-        two_ends(&self.signals[signal], mean, rng)
+    fn pull(&mut self, round: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        let signals = &self.arms.signals;
+        Ok(each_signal(pull.costs, |signal| {
+            let mean = pull.scale * round.means[signal][pull.action];
+            two_ends(&signals[signal], mean, pull.rng)
+        }))
     }
 }
 
@@ -149,12 +156,8 @@ pub(super) fn per_arm_environment(
         ..Problem::default()
     };
     Ok(Environment {
-        changes: Vec::new(),
-        problem,
-        parameters: Vec::new(),
-        safe_means: None,
-        safe_fields: Vec::new(),
-        longest: 1.0,
-        dynamics: Dynamics::PerArm(per_arm),
+        link,
+        parameter_norm: Some(per_arm.longest()),
+        ..Environment::new(problem, Dynamics::General(Arc::new(per_arm)))
     })
 }

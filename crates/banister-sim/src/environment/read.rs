@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use std::path::Path;
 
 use banister::Error;
-use banister_table::{Limits, RawTable, TableError};
+use banister_table::{Limits, RawTable};
 
 use super::changing::dot;
 use super::linear::MAX_SET;
@@ -21,42 +21,7 @@ pub(super) fn broken(shown: &str, what: &str, allowed: &str) -> Error {
 
 /// Reads a table with rows and distinct columns; `shown` is the path as declared.
 pub(super) fn read_table(path: &Path, shown: &str) -> Result<RawTable, Error> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
-    let is_csv = match extension.as_deref() {
-        Some("csv") => true,
-        Some("parquet") => false,
-        _ => return Err(broken(shown, "", "must end in .csv or .parquet")),
-    };
-    let content = std::fs::read(path)
-        .map_err(|error| broken(shown, "", &format!("cannot be read: {error}")))?;
-    let table = if is_csv {
-        RawTable::from_csv(&content, LIMITS)
-    } else {
-        RawTable::from_parquet(content.into(), LIMITS)
-    };
-    let mut table = table.map_err(|error| {
-        let why = match error {
-            TableError::Csv(error) => format!("is no CSV: {error}"),
-            TableError::Parquet(error) => {
-                format!("cannot be read as Parquet (plain or Snappy): {error}")
-            }
-            other => format!("cannot be read: {other}"),
-        };
-        broken(shown, "", &why)
-    })?;
-    if table.is_empty() {
-        return Err(broken(shown, " without rows", "a table needs rows"));
-    }
-    for name in &mut table.names {
-        *name = name.trim().to_string();
-    }
-    for (i, name) in table.names.iter().enumerate() {
-        if table.names[..i].contains(name) {
-            let what = format!(", column `{name}`");
-            return Err(broken(shown, &what, "every column needs a name of its own"));
-        }
-    }
-    Ok(table)
+    RawTable::from_file(path, LIMITS).map_err(|error| broken(shown, "", &error.to_string()))
 }
 
 pub(super) fn number(cell: &str) -> Option<f64> {

@@ -1,10 +1,8 @@
-//! `segmented`: arms whose means differ by segment, under guardrails over all segments or in each; and the truth about
-//! segments, also of those in a table.
+//! `segmented`: arms whose means differ by segment, under guardrails over all segments or in each; and the
+//! world of segments, also of those in a table.
 
 use std::sync::Arc;
 
-use banister::solve::{BlockLp, Status};
-use banister::toolkit::CheckedProblem;
 use banister::{Error, Problem, Scope};
 use rand_chacha::ChaCha8Rng;
 
@@ -13,8 +11,9 @@ use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
-use super::outcome::{Arms, Family};
-use crate::results::GuardrailInfo;
+use super::outcome::{Arms, Family, Pull};
+use super::segments::Segments;
+use super::world::{LoggedOutcome, RunStart, World, WorldRound, WorldRun};
 use crate::stream::{stream, uniform};
 
 /// Streams of contexts and outcomes, by run: apart from those of agents.
@@ -112,30 +111,22 @@ impl SegmentedConfig {
             let signal = |a: usize, j: usize| *checked.own_signal(a, j);
             by_segment.push(Arms::new(Family::Bernoulli, &fields, signal, &means)?);
         }
-        let signals = checked.guardrails.len() + 1;
-        let table = |value: &dyn Fn(&Arms, usize, usize) -> f64| -> Vec<Vec<Vec<f64>>> {
-            let rows = |arms: &Arms| {
-                (0..signals)
-                    .map(|j| (0..k).map(|a| value(arms, a, j)).collect())
-                    .collect()
-            };
+        let table = |value: fn(&Arms, usize, usize) -> f64| -> Vec<Vec<Vec<f64>>> {
+            let row = |arms: &Arms, j: usize| (0..k).map(|a| value(arms, a, j)).collect();
+            let rows = |arms: &Arms| (0..=costs.len()).map(|j| row(arms, j)).collect();
             by_segment.iter().map(rows).collect()
         };
-        let (means, sds) = (
-            table(&|arms, a, j| arms.mean(a, j)),
-            table(&|arms, a, j| arms.sd(a, j)),
-        );
-        let source = SegmentedDraws {
-            frequencies: frequencies.clone(),
-            arms: by_segment,
-        };
-        let world = SegmentWorld {
+        let segments = Segments {
             names,
-            frequencies,
-            means,
-            sds,
-            source: Arc::new(source),
+            frequencies: frequencies.clone(),
+            means: table(Arms::mean),
+            sds: table(Arms::sd),
         };
+        let source = Arc::new(SegmentedDraws {
+            frequencies,
+            arms: by_segment,
+        });
+        let world = SegmentWorld { segments, source };
         world.environment(problem, setting, "environment.costs")
     }
 
@@ -163,27 +154,10 @@ impl SegmentedConfig {
     }
 }
 
-/// Segments with all that is true of them.
-#[derive(Clone)]
-pub struct SegmentWorld {
-    /// Names of the segments.
-    pub names: Vec<String>,
-    /// Their true frequencies.
-    pub frequencies: Vec<f64>,
-    /// True means by segment, signal (0 the reward, 1 + i guardrail i) and arm.
-    pub means: Vec<Vec<Vec<f64>>>,
-    /// Standard deviations of outcomes, laid out as the means.
-    pub sds: Vec<Vec<Vec<f64>>>,
-    pub(crate) source: Arc<dyn CustomEnvironment>,
-}
-
-impl std::fmt::Debug for SegmentWorld {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SegmentWorld")
-            .field("names", &self.names)
-            .field("frequencies", &self.frequencies)
-            .finish_non_exhaustive()
-    }
+/// Segments, and the source of requests in them.
+pub(super) struct SegmentWorld {
+    pub segments: Segments,
+    pub source: Arc<dyn CustomEnvironment>,
 }
 
 impl SegmentWorld {
@@ -200,7 +174,7 @@ impl SegmentWorld {
             let Some((direction, bound)) = guardrail.bound() else {
                 continue;
             };
-            for (s, means) in self.means.iter().enumerate() {
+            for (s, means) in self.segments.means.iter().enumerate() {
                 let mean = means[i + 1][safe];
                 let limit = if guardrail.relative {
                     bound * mean
@@ -210,7 +184,7 @@ impl SegmentWorld {
                 if guardrail.scope == Scope::Each && !(direction.excess(mean, limit) < 0.0) {
                     let allowed = format!(
                         "the safe arm must meet guardrail `{}` (threshold {limit}) with margin in segment `{}`",
-                        guardrail.name, self.names[s]
+                        guardrail.name, self.segments.names[s]
                     );
                     return Err(Error::invalid(field, mean, allowed));
                 }
@@ -219,105 +193,80 @@ impl SegmentWorld {
                 {
                     let allowed = format!(
                         "the safe arm has mean {mean} in segment `{}`; leave `safe_cost` out unless it is the same in all",
-                        self.names[s]
+                        self.segments.names[s]
                     );
                     let field = format!("guardrail[{i}].safe_cost");
                     return Err(Error::invalid(field, declared, allowed));
                 }
             }
         }
-        let signals = self.means[0].len();
+        let segments = &self.segments;
+        let overall = |signal: usize| segments.overall(signal, safe);
         Ok(Environment {
-            changes: Vec::new(),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("{field}[{i}]"))
-                .collect(),
-            longest: 1.0,
-            parameters: Vec::new(),
-            safe_means: Some((0..signals).map(|j| self.overall(j, safe)).collect()),
-            problem,
-            dynamics: Dynamics::Segmented(self),
+            safe_field: format!("{field}[{{i}}]"),
+            safe_means: Some((0..segments.means[0].len()).map(overall).collect()),
+            ..Environment::new(problem, Dynamics::General(Arc::new(self)))
         })
     }
+}
 
-    /// Mean of a signal of an arm over all segments.
-    pub fn overall(&self, signal: usize, arm: usize) -> f64 {
-        let each = std::iter::zip(&self.frequencies, &self.means);
-        each.map(|(p, means)| p * means[signal][arm]).sum()
+impl World for SegmentWorld {
+    fn start<'a>(&'a self, start: &RunStart<'a>) -> Result<Box<dyn WorldRun + 'a>, Error> {
+        Ok(Box::new(InSegments {
+            segments: &self.segments,
+            run: self.source.start(start.seed, start.run)?,
+            round: CustomRound::default(),
+        }))
     }
 
-    /// Threshold of a guardrail in one segment, signed so that costs must stay below it: where it is relative, a
-    /// multiple of the segment's own safe mean.
-    pub(crate) fn limit(&self, problem: &Problem, info: &GuardrailInfo, i: usize, s: usize) -> f64 {
-        let guardrail = &problem.guardrails[i];
-        let threshold = match guardrail.bound() {
-            Some((_, factor)) if guardrail.relative => factor * self.means[s][i + 1][problem.safe],
-            _ => info.threshold,
-        };
-        info.direction.sign() * threshold
+    fn segments(&self) -> Option<&Segments> {
+        Some(&self.segments)
     }
 
-    /// Poses the program of the best table: true means, widened costs by `wide(segment, arm, signal)`.
-    pub(crate) fn best(
-        &self,
-        problem: &Problem,
-        guardrails: &[GuardrailInfo],
-        wide: impl Fn(usize, usize, usize) -> f64,
-    ) -> Option<(f64, Vec<f64>)> {
-        let safe = problem.safe;
-        let of = |scope: Scope| {
-            let list = guardrails.iter().enumerate();
-            list.filter(move |(i, _)| problem.guardrails[*i].scope == scope)
-        };
-        let (overall, each): (Vec<_>, Vec<_>) =
-            (of(Scope::Overall).collect(), of(Scope::Each).collect());
-        let mut lp = BlockLp::new(overall.len(), each.len());
-        let local: Vec<f64> = vec![0.0; each.len()];
-        for (s, (p, means)) in std::iter::zip(&self.frequencies, &self.means).enumerate() {
-            let reward: Vec<f64> = means[0].iter().map(|r| p * r).collect();
-            let signed = |i: usize, g: &GuardrailInfo, a: usize| {
-                g.direction.sign() * means[i + 1][a] + wide(s, a, i + 1)
-            };
-            let rows: Vec<Vec<f64>> = overall
-                .iter()
-                .map(|&(i, g)| (0..reward.len()).map(|a| p * signed(i, g, a)).collect())
-                .collect();
-            // Excesses over the segment's own threshold, which differ where it is relative; the safe arm's own
-            // promise vouches for it.
-            let excess: Vec<Vec<f64>> = each
-                .iter()
-                .map(|&(i, g)| {
-                    let limit = self.limit(problem, g, i, s);
-                    let own = |a: usize| {
-                        let excess = signed(i, g, a) - limit;
-                        if a == safe { excess.min(0.0) } else { excess }
-                    };
-                    (0..reward.len()).map(own).collect()
-                })
-                .collect();
-            lp.set(s, safe, &reward, &rows, &excess);
+    fn is_measured(&self) -> bool {
+        true
+    }
+
+    fn rows(&self, horizon: u64, seed: u64, run: u64) -> Option<Vec<usize>> {
+        self.source.rows(horizon, seed, run)
+    }
+
+    fn work(&self, arms: u64) -> Option<(u64, u64)> {
+        Some((arms * self.segments.names.len() as u64, 0))
+    }
+}
+
+/// One run in segments whose means stay.
+struct InSegments<'a> {
+    segments: &'a Segments,
+    run: Box<dyn CustomRun>,
+    round: CustomRound,
+}
+
+impl WorldRun for InSegments<'_> {
+    fn logged(&mut self) -> Result<Vec<LoggedOutcome>, Error> {
+        self.run.logged()
+    }
+
+    fn begin(&mut self, round: &mut WorldRound) -> Result<bool, Error> {
+        self.run.begin(&mut self.round)?;
+        round.segment = self.round.segment;
+        let is_first = round.means.is_empty();
+        if is_first {
+            let (segments, arms) = (self.segments, 0..round.actions);
+            round.write_means(segments.means[0].len(), |signal, _, means| {
+                means.extend(arms.clone().map(|arm| segments.overall(signal, arm)));
+            });
         }
-        let thresholds: Vec<f64> = overall
-            .iter()
-            .map(|(_, g)| g.direction.sign() * g.threshold)
-            .collect();
-        let solution = lp.solve(&thresholds, &local);
-        if solution.status == Status::Infeasible {
-            return None;
-        }
-        let value = solution.value;
-        let mean = |i: usize| {
-            let each = std::iter::zip(&self.frequencies, &self.means).enumerate();
-            each.map(|(s, (p, means))| {
-                p * lp
-                    .policy(s)
-                    .iter()
-                    .map(|&(a, q)| q * means[i + 1][a])
-                    .sum::<f64>()
-            })
-            .sum()
-        };
-        Some((value, (0..guardrails.len()).map(mean).collect()))
+        Ok(is_first)
+    }
+
+    fn pull(&mut self, _: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
+        self.run.pull(pull.action, pull.costs)
+    }
+
+    fn segments(&self) -> Option<&Segments> {
+        Some(self.segments)
     }
 }
 
@@ -359,45 +308,5 @@ impl CustomRun for SegmentedRun {
 
     fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
         Ok(self.arms[self.segment].pull(action, &mut self.rng, costs))
-    }
-}
-
-/// Means of a table's rows by segment, and its segments.
-pub(super) fn of_rows(
-    problem: &CheckedProblem,
-    segments: &[usize],
-    names: Vec<String>,
-    outcome: impl Fn(usize, usize) -> Vec<f64>,
-    source: Arc<dyn CustomEnvironment>,
-) -> SegmentWorld {
-    let (k, signals) = (problem.declared.arms.len(), problem.guardrails.len() + 1);
-    let zeros = || vec![vec![vec![0.0; k]; signals]; names.len()];
-    let (mut means, mut sds) = (zeros(), zeros());
-    let mut counts = vec![0.0_f64; names.len()];
-    for (row, &s) in segments.iter().enumerate() {
-        counts[s] += 1.0;
-        for a in 0..k {
-            for (j, x) in outcome(row, a).into_iter().enumerate() {
-                means[s][j][a] += x;
-                sds[s][j][a] += x * x;
-            }
-        }
-    }
-    for s in 0..names.len() {
-        for j in 0..signals {
-            for a in 0..k {
-                let mean = means[s][j][a] / counts[s];
-                means[s][j][a] = mean;
-                sds[s][j][a] = (sds[s][j][a] / counts[s] - mean * mean).max(0.0).sqrt();
-            }
-        }
-    }
-    let rows = segments.len() as f64;
-    SegmentWorld {
-        names,
-        frequencies: counts.iter().map(|n| n / rows).collect(),
-        means,
-        sds,
-        source,
     }
 }

@@ -15,13 +15,16 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::custom::{Custom, CustomEnvironment, CustomRound, CustomRun, LoggedOutcome};
+use super::checked::Custom;
+use super::custom::{CustomEnvironment, CustomRound, CustomRun};
 use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
 use super::read::{LIMITS, broken, column, finite, read_table, with_intercepts};
-use super::segmented::of_rows;
+use super::segmented::SegmentWorld;
+use super::segments::of_rows;
+use super::world::LoggedOutcome;
 use crate::stream::stream;
 
 /// Path of the requests that come with the program.
@@ -125,23 +128,14 @@ impl TableConfig {
             plain
         };
         let safe_means = (!changes).then(|| table.means.iter().map(|row| row[safe]).collect());
+        let source = Arc::new(TableEnvironment {
+            table: Arc::new(table),
+            config: self.clone(),
+        });
         Ok(Environment {
-            changes: Vec::new(),
-            safe_fields: (0..setting.guardrails.len())
-                .map(|i| format!("guardrail[{i}].safe_cost"))
-                .collect(),
-            longest: 1.0,
-            parameters: Vec::new(),
+            safe_field: "guardrail[{i}].safe_cost".into(),
             safe_means,
-            problem,
-            dynamics: Dynamics::Custom(Custom {
-                environment: Arc::new(TableEnvironment {
-                    table: Arc::new(table),
-                    config: self.clone(),
-                }),
-                knows_means: !changes,
-                actions_change: changes,
-            }),
+            ..Environment::new(problem, Dynamics::General(Arc::new(Custom::new(source))))
         })
     }
 
@@ -169,7 +163,8 @@ impl TableConfig {
             config: self.clone(),
         });
         let outcome = |row: usize, arm: usize| table.outcome(row, arm).to_vec();
-        let world = of_rows(checked, &table.segments, names, outcome, source);
+        let segments = of_rows(checked, &table.segments, names, outcome);
+        let world = SegmentWorld { segments, source };
         world.environment(problem, setting, "guardrail")
     }
 
@@ -521,6 +516,14 @@ struct TableEnvironment {
 }
 
 impl CustomEnvironment for TableEnvironment {
+    fn knows_means(&self) -> bool {
+        self.table.contexts.is_empty()
+    }
+
+    fn actions_change(&self) -> bool {
+        !self.table.contexts.is_empty()
+    }
+
     fn rows(&self, horizon: u64, seed: u64, run: u64) -> Option<Vec<usize>> {
         let order = self.config.order(self.table.rows, horizon, seed, run);
         order.ok().map(|(_, played)| played)

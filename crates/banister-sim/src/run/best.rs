@@ -4,97 +4,110 @@ use banister::solve::{Lp, LpSolver, Status};
 
 use crate::results::GuardrailInfo;
 
-/// Solves the linear program of each round on true means, from the last round's solution.
+/// Best policy of the round, solved for on true means from the last solution, and the sums over rounds.
 pub(crate) struct BestPolicy {
-    /// Per signal 1, or −1 where a guardrail bounds it from below.
-    signs: Vec<f64>,
-    thresholds: Vec<f64>,
-    floor: Floor,
+    /// Per guardrail 1, or −1 where it bounds its signal from below; and its threshold.
+    bounds: Vec<(f64, f64)>,
+    /// The least probability of the safe action that policies have.
+    floor: f64,
+    /// Costs and thresholds with the sign that makes guardrails bound from above.
+    costs: Vec<Vec<f64>>,
+    limits: Vec<f64>,
     solver: LpSolver,
+    /// Reward, then costs, of the last solution.
+    now: Vec<f64>,
+    /// Solutions so far.
+    solutions: u64,
     rounds: f64,
-    reward_sum: f64,
-    cost_sums: Vec<f64>,
-}
-
-/// The least probability of the safe action that policies have, and its true means.
-#[derive(Default)]
-pub(crate) struct Floor {
-    pub share: f64,
-    /// Reward and costs, in signal units.
-    pub means: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 impl BestPolicy {
-    /// Prepares for policies with a floor: their free part keeps (τ − f·c_0)/(1 − f).
-    pub(crate) fn new(guardrails: &[GuardrailInfo], floor: Floor) -> Self {
-        let threshold = |(i, g): (usize, &GuardrailInfo)| {
-            let own = floor.means.get(i + 1).copied().unwrap_or(0.0);
-            g.direction.sign() * (g.threshold - floor.share * own) / (1.0 - floor.share)
-        };
+    pub(crate) fn new(guardrails: &[GuardrailInfo], floor: f64) -> Self {
+        let m = guardrails.len();
+        let bounds = guardrails.iter().map(|g| (g.direction.sign(), g.threshold));
         Self {
-            signs: std::iter::once(1.0)
-                .chain(guardrails.iter().map(|g| g.direction.sign()))
-                .collect(),
-            thresholds: guardrails.iter().enumerate().map(threshold).collect(),
+            bounds: bounds.collect(),
             floor,
+            costs: vec![Vec::new(); m],
+            limits: vec![0.0; m],
             solver: LpSolver::default(),
+            now: vec![0.0; m + 1],
+            solutions: 0,
             rounds: 0.0,
-            reward_sum: 0.0,
-            cost_sums: vec![0.0; guardrails.len()],
+            sums: vec![0.0; m + 1],
         }
     }
 
-    /// Factor of a signal's means that makes guardrails bound them from above.
-    #[inline]
-    pub(crate) fn sign(&self, signal: usize) -> f64 {
-        self.signs[signal]
-    }
-
-    /// True where an action alone keeps every guardrail, by signed means.
-    pub(crate) fn admits(&self, means: &[Vec<f64>], action: usize) -> bool {
-        std::iter::zip(&means[1..], &self.thresholds).all(|(row, limit)| row[action] <= *limit)
-    }
-
-    /// Forgets the last solution: it speaks of actions by number.
-    pub(crate) fn reset(&mut self) {
-        self.solver.reset();
-    }
-
-    /// Solves a round on signed means; `start` is an action that keeps every guardrail.
-    #[inline]
-    pub(crate) fn solve(&mut self, means: &[Vec<f64>], start: Option<usize>) -> Status {
+    /// Solves for a round on true means by signal and action; false where no policy keeps the guardrails. With a floor
+    /// f, the free part of a policy keeps (τ − f·c_0)/(1 − f).
+    pub(crate) fn solve(&mut self, means: &[Vec<f64>], safe: usize) -> bool {
+        let f = self.floor;
+        // A warm start speaks of actions by number.
+        if self
+            .costs
+            .first()
+            .is_some_and(|row| row.len() != means[0].len())
+        {
+            self.solver.reset();
+        }
+        for (i, &(sign, threshold)) in self.bounds.iter().enumerate() {
+            let own = &means[i + 1];
+            self.costs[i].clear();
+            self.costs[i].extend(own.iter().map(|mean| sign * mean));
+            self.limits[i] = sign * (threshold - f * own[safe]) / (1.0 - f);
+        }
+        let keeps = |(row, limit): (&Vec<f64>, &f64)| row[safe] <= *limit;
+        let start = std::iter::zip(&self.costs, &self.limits).all(keeps);
         let lp = Lp {
             reward: &means[0],
-            costs: &means[1..],
-            thresholds: &self.thresholds,
+            costs: &self.costs,
+            thresholds: &self.limits,
         };
-        self.solver.solve(&lp, start).status
+        let best = self.solver.solve(&lp, start.then_some(safe));
+        if best.status == Status::Infeasible {
+            return false;
+        }
+        let whole = |signal: usize, free: f64| {
+            if f == 0.0 {
+                free
+            } else {
+                f * means[signal][safe] + (1.0 - f) * free
+            }
+        };
+        self.solutions += 1;
+        self.now[0] = whole(0, best.value);
+        for (i, cost) in best.costs.iter().enumerate() {
+            self.now[i + 1] = whole(i + 1, self.bounds[i].0 * cost);
+        }
+        true
+    }
+
+    /// Sets reward and costs of a best policy that was solved for elsewhere.
+    pub(crate) fn set(&mut self, reward: f64, costs: &[f64]) {
+        self.solutions += 1;
+        self.now[0] = reward;
+        self.now[1..].copy_from_slice(costs);
     }
 
     /// Counts the last solution as a round's, and returns r*, its reward.
     #[inline]
     pub(crate) fn count(&mut self) -> f64 {
-        let best = self.solver.solution();
-        let f = self.floor.share;
-        let whole = |signal: usize, free: f64| {
-            if f == 0.0 {
-                free
-            } else {
-                f * self.floor.means[signal] + (1.0 - f) * free
-            }
-        };
-        let reward = whole(0, best.value);
         self.rounds += 1.0;
-        self.reward_sum += reward;
-        for (i, (sum, cost)) in (self.cost_sums.iter_mut().zip(&best.costs)).enumerate() {
-            *sum += whole(i + 1, self.signs[i + 1] * cost);
+        for (sum, now) in self.sums.iter_mut().zip(&self.now) {
+            *sum += now;
         }
-        reward
+        self.now[0]
+    }
+
+    /// Reward and costs, where one solution has been that of all rounds.
+    pub(crate) fn only(&self) -> Option<(f64, Vec<f64>)> {
+        (self.solutions == 1).then(|| (self.now[0], self.now[1..].to_vec()))
     }
 
     /// Mean reward and costs of the rounds counted.
     pub(crate) fn average(&self) -> (f64, Vec<f64>) {
-        let costs = self.cost_sums.iter().map(|sum| sum / self.rounds);
-        (self.reward_sum / self.rounds, costs.collect())
+        let mut means = self.sums.iter().map(|sum| sum / self.rounds);
+        (means.next().unwrap_or(f64::NAN), means.collect())
     }
 }

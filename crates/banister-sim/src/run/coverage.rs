@@ -6,12 +6,11 @@ use banister::{Error, Oplb, OplbConfig};
 use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 
-use super::changing::{ChangingActions, Rounds};
 use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
+use super::general::GeneralActions;
 use super::progress::Progress;
-use crate::environment::Dynamics;
 use crate::experiment::Experiment;
 
 /// Frequency with which the true parameters stay in their confidence sets in all rounds of a run.
@@ -70,52 +69,43 @@ pub fn coverage(
 /// Plays one run and returns the largest ratio per signal.
 fn largest(
     experiment: &Experiment,
+    agent: (usize, &OplbConfig),
+    run: u64,
+    weight: u64,
+    progress: &Progress,
+) -> Result<Option<Vec<f64>>, Error> {
+    if let Some(arms) = experiment.environment.as_arms() {
+        let environment = FixedActions::new(experiment, arms, 0.0);
+        return largest_in(environment, experiment, agent, run, weight, progress);
+    }
+    match experiment.environment.world() {
+        Some(world) if !experiment.parameters().is_empty() => {
+            let environment = GeneralActions::new(experiment, world, run, 0.0)?;
+            largest_in(environment, experiment, agent, run, weight, progress)
+        }
+        _ => {
+            let allowed = "there is no parameter to cover: means are not linear in the features, or parameters are \
+                           unknown, of single arms or others in every run; use `linear` with `contextual` actions";
+            Err(Error::invalid("environment", "without parameters", allowed))
+        }
+    }
+}
+
+fn largest_in(
+    mut environment: impl RunEnvironment,
+    experiment: &Experiment,
     (place, config): (usize, &OplbConfig),
     run: u64,
     weight: u64,
     progress: &Progress,
 ) -> Result<Option<Vec<f64>>, Error> {
     let mut agent = Oplb::new(&experiment.problem.declared, config)?;
-    let refused = |key: &str, value: &str, allowed: &str| {
-        let field = format!("environment.{key}");
-        Err(Error::invalid(field, value, allowed))
-    };
-    let mut environment: Box<dyn RunEnvironment + '_> = match &experiment.environment.dynamics {
-        Dynamics::Arms(arms) => Box::new(FixedActions::<false>::new(experiment, arms, 0.0)),
-        Dynamics::Changing(changing) if changing.parameters().is_empty() => {
-            let allowed =
-                "its means are not linear in the features: there is no parameter to cover";
-            return refused("kind", "misspecified", allowed);
-        }
-        Dynamics::Changing(changing) => Box::new(ChangingActions::new(
-            experiment,
-            Rounds::Actions(changing),
-            run,
-            0.0,
-        )),
-        Dynamics::Segmented(_) => {
-            let allowed = "its arms have no parameters: coverage is that of `linear`";
-            return refused("kind", "segmented", allowed);
-        }
-        Dynamics::Custom(_) => {
-            let allowed = "the parameters of a user-supplied environment are not known";
-            return refused("kind", "custom", allowed);
-        }
-        Dynamics::PerArm(_) => {
-            let allowed = "every arm has parameters of its own there: use `contextual` actions";
-            return refused("actions", "per_arm", allowed);
-        }
-        Dynamics::PerRun(_) => {
-            let allowed = "its parameters are others in every run: use `linear`";
-            return refused("kind", "directions", allowed);
-        }
-    };
     const REPORT: u64 = 1000;
-    let mut episode = Episode::new(experiment, &*environment, place, run);
+    let mut episode = Episode::new(experiment, &environment, place, run);
     let mut largest = vec![0.0_f64; experiment.parameters().len()];
     let horizon = experiment.resolved.run.horizon;
     for t in 0..horizon {
-        episode.play(&mut *environment, &mut agent, t..t + 1)?;
+        episode.play(&mut environment, &mut agent, t..t + 1)?;
         for (s, parameter) in experiment.parameters().iter().enumerate() {
             let ratio = agent.confidence(s, parameter)?;
             // In this order a ratio that is not a number is kept.

@@ -1,11 +1,12 @@
 //! The environment of one run: the actions of each round, their true means, outcomes.
 
 use banister::{Agent, Choice, Error, Round};
-use rand_chacha::ChaCha8Rng;
+
+use crate::environment::Pull;
 
 /// Environment of one run. Actions are numbered as the agent numbers them.
 ///
-/// The hot loop is compiled twice: for actions and means that stay, and for a `dyn RunEnvironment`.
+/// The hot loop is compiled twice: for actions and means that stay, and for worlds.
 pub(crate) trait RunEnvironment {
     /// True if actions, means and the best policy are the same in every round.
     #[inline]
@@ -52,6 +53,12 @@ pub(crate) trait RunEnvironment {
     /// Expected signal of a policy: 0 the reward, 1 + i guardrail i.
     #[inline]
     fn judge(&self, policy: &[(usize, f64)], signal: usize) -> f64 {
+        self.expected(policy, signal)
+    }
+
+    /// Expected signal by the means of the actions.
+    #[inline]
+    fn expected(&self, policy: &[(usize, f64)], signal: usize) -> f64 {
         let mut sum = 0.0;
         for &(action, p) in policy {
             sum += p * self.mean(action, signal);
@@ -74,33 +81,15 @@ pub(crate) trait RunEnvironment {
     /// How an action was offered that these features or this context identify ([`RunEnvironment::features`]).
     #[inline]
     fn choice<'a>(&self, features: &'a [f64]) -> Choice<'a> {
-        if features.is_empty() {
-            Choice::Arms
-        } else {
-            Choice::Offered(features)
-        }
+        let _ = features;
+        Choice::Arms
     }
 
-    /// Plays an action at `scale` of its length (1: as it is): returns the reward and writes the costs.
-    fn pull(
-        &mut self,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error>;
+    /// Plays an action: returns the reward and writes the costs.
+    fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error>;
 
     /// Number of streams of outcomes, where agents meet the same ones: one per action, or one for all rounds.
-    fn outcome_streams(&self) -> usize {
-        1
-    }
-
-    /// Stream that an action's outcomes come from.
-    #[inline]
-    fn outcome_stream(&self, action: usize) -> usize {
-        let _ = action;
-        0
-    }
+    fn outcome_streams(&self) -> usize;
 
     /// Features of an action; empty for arms.
     fn vector(&self, action: usize) -> &[f64] {
@@ -114,5 +103,7 @@ pub(crate) trait RunEnvironment {
     fn features(&self, action: usize) -> &[f64];
 
     /// Mean reward and costs of the rounds' best policies, where they differ.
-    fn average_optimum(&self) -> Option<(f64, Vec<f64>)>;
+    fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
+        None
+    }
 }

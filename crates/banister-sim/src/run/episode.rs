@@ -7,6 +7,7 @@ use super::delay::DelayQueue;
 use super::environment::RunEnvironment;
 use super::metrics::Metrics;
 use crate::agents::Inspector;
+use crate::environment::Pull;
 use crate::experiment::Experiment;
 use crate::stream::{stream, uniform};
 
@@ -34,7 +35,7 @@ impl Episode {
     /// Prepares a run of an agent.
     pub(crate) fn new(
         experiment: &Experiment,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         agent: usize,
         run: u64,
     ) -> Self {
@@ -66,7 +67,7 @@ impl Episode {
 
     /// Plays some rounds. A function of its own, so that the hot loop has the registers.
     #[inline(never)]
-    pub(crate) fn play<E: RunEnvironment + ?Sized>(
+    pub(crate) fn play<E: RunEnvironment>(
         &mut self,
         environment: &mut E,
         agent: &mut dyn Agent,
@@ -91,16 +92,20 @@ impl Episode {
             } else {
                 decision.probability(environment.safe())
             };
-            let (arm, reward) = if self.common.is_empty() {
-                let arm = draw(decision, &mut self.rng);
-                let rng = &mut self.rng;
-                (arm, environment.pull(arm, scale, rng, &mut self.costs)?)
+            let (action, rng) = if self.common.is_empty() {
+                (draw(decision, &mut self.rng), &mut self.rng)
             } else {
                 // One number a round for every agent, whether its policy needs it or not.
-                let arm = decision.draw(uniform(&mut self.rng));
-                let rng = &mut self.common[environment.outcome_stream(arm)];
-                (arm, environment.pull(arm, scale, rng, &mut self.costs)?)
+                let action = decision.draw(uniform(&mut self.rng));
+                let is_shared = self.common.len() == 1;
+                (action, &mut self.common[if is_shared { 0 } else { action }])
             };
+            let reward = environment.pull(Pull {
+                action,
+                scale,
+                rng,
+                costs: &mut self.costs,
+            })?;
             if !environment.knows_means() {
                 self.metrics.outcome(reward, &self.costs);
             }
@@ -108,21 +113,21 @@ impl Episode {
                 let drawn = (reward, &self.costs[..]);
                 self.metrics.drawn(environment, optimum, drawn);
             }
-            self.pulls[environment.pull_slot(arm)] += 1;
+            self.pulls[environment.pull_slot(action)] += 1;
             if scale != 1.0 {
-                let x = environment.vector(arm);
+                let x = environment.vector(action);
                 self.scaled.clear();
                 self.scaled.extend(x.iter().map(|x| scale * x));
             }
             let features = if scale == 1.0 {
-                environment.features(arm)
+                environment.features(action)
             } else {
                 &self.scaled
             };
             let segment = environment.segment();
             let segments = environment.segments();
             let outcome = Outcome {
-                action: arm,
+                action,
                 choice: if scale == 1.0 {
                     environment.choice(features)
                 } else {
@@ -139,7 +144,7 @@ impl Episode {
             }
             agent.announce(&Pending {
                 decision: t + 1,
-                action: arm,
+                action,
                 segment: outcome.segment,
                 safe_probability: Some(safe_probability),
             })?;

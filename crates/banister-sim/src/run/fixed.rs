@@ -1,104 +1,48 @@
-//! Runs on actions that stay the same, with means that stay or change at given rounds.
+//! Runs on actions and means that stay the same: the fast path.
 
 use banister::{Agent, Error};
-use rand_chacha::ChaCha8Rng;
 
-use super::best::{BestPolicy, Floor};
+use super::best::BestPolicy;
 use super::environment::RunEnvironment;
-use crate::environment::Arms;
+use crate::environment::{Arms, Pull};
 use crate::experiment::Experiment;
 
-/// Actions that stay the same; with `CHANGES`, their means change at given rounds.
-pub(crate) struct FixedActions<'a, const CHANGES: bool> {
+/// Actions and means that stay the same.
+pub(crate) struct FixedActions<'a> {
     arms: &'a Arms,
     /// Their features, if they have any.
     features: &'a [Vec<f64>],
+    safe: usize,
     optimum: f64,
-    /// Reward and costs of the best policy now, and their sums over the rounds so far.
-    best: (f64, Vec<f64>),
-    sums: (f64, Vec<f64>),
-    round: u64,
-    /// Changes to come.
-    next: &'a [(u64, Arms)],
-    experiment: &'a Experiment,
-    floor: f64,
 }
 
-impl<'a, const CHANGES: bool> FixedActions<'a, CHANGES> {
+impl<'a> FixedActions<'a> {
+    /// Prepares for policies whose safe arm has at least a share of it, the floor.
     pub(crate) fn new(experiment: &'a Experiment, arms: &'a Arms, floor: f64) -> Self {
-        let best = if CHANGES || floor != 0.0 {
-            best_of(experiment, arms, floor)
+        let problem = &experiment.problem.declared;
+        let mut best = BestPolicy::new(&experiment.guardrails, floor);
+        let optimum = if floor != 0.0 && best.solve(&arms.by_signal(), problem.safe) {
+            best.count()
         } else {
-            (experiment.optimum.reward, Vec::new())
+            experiment.optimum.reward
         };
         Self {
             arms,
-            features: &experiment.problem.declared.features,
-            optimum: if floor == 0.0 {
-                experiment.optimum.reward
-            } else {
-                best.0
-            },
-            sums: (0.0, vec![0.0; best.1.len()]),
-            best,
-            round: 0,
-            next: &experiment.environment.changes,
-            experiment,
-            floor,
-        }
-    }
-
-    #[cold]
-    fn change(&mut self, arms: &'a Arms) {
-        self.next = &self.next[1..];
-        self.arms = arms;
-        self.best = best_of(self.experiment, arms, self.floor);
-        self.optimum = self.best.0;
-    }
-
-    fn begin_with_changes(&mut self) {
-        if let [(round, arms), ..] = self.next
-            && *round == self.round
-        {
-            self.change(arms);
-        }
-        self.round += 1;
-        self.sums.0 += self.best.0;
-        for (sum, cost) in self.sums.1.iter_mut().zip(&self.best.1) {
-            *sum += cost;
+            features: &problem.features,
+            safe: problem.safe,
+            optimum,
         }
     }
 }
 
-/// Solves for reward and costs of the best policy whose safe arm has at least a share of it.
-fn best_of(experiment: &Experiment, arms: &Arms, share: f64) -> (f64, Vec<f64>) {
-    let safe = experiment.problem.declared.safe;
-    let floor = Floor {
-        share,
-        means: arms.means(safe).to_vec(),
-    };
-    let mut best = BestPolicy::new(&experiment.guardrails, floor);
-    let row = |signal: usize| {
-        let each = (0..arms.count()).map(|a| best.sign(signal) * arms.mean(a, signal));
-        each.collect()
-    };
-    let means: Vec<Vec<f64>> = (0..=experiment.guardrails.len()).map(row).collect();
-    best.solve(&means, Some(safe));
-    best.count();
-    best.average()
-}
-
-impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
+impl RunEnvironment for FixedActions<'_> {
     #[inline]
     fn is_fixed(&self) -> bool {
-        !CHANGES
+        true
     }
 
     #[inline]
     fn begin(&mut self, _: &mut dyn Agent) -> Result<f64, Error> {
-        if CHANGES {
-            self.begin_with_changes();
-        }
         Ok(self.optimum)
     }
 
@@ -109,7 +53,7 @@ impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
 
     #[inline]
     fn safe(&self) -> usize {
-        self.experiment.problem.declared.safe
+        self.safe
     }
 
     #[inline]
@@ -118,27 +62,12 @@ impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
     }
 
     #[inline]
-    fn pull(
-        &mut self,
-        action: usize,
-        scale: f64,
-        rng: &mut ChaCha8Rng,
-        costs: &mut [f64],
-    ) -> Result<f64, Error> {
-        Ok(if scale == 1.0 {
-            self.arms.pull(action, rng, costs)
-        } else {
-            self.arms.pull_scaled(action, scale, rng, costs)
-        })
+    fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error> {
+        Ok(self.arms.pull_scaled(pull))
     }
 
     fn outcome_streams(&self) -> usize {
         self.arms.count()
-    }
-
-    #[inline]
-    fn outcome_stream(&self, action: usize) -> usize {
-        action
     }
 
     fn vector(&self, action: usize) -> &[f64] {
@@ -153,10 +82,5 @@ impl<const CHANGES: bool> RunEnvironment for FixedActions<'_, CHANGES> {
     #[inline]
     fn features(&self, _: usize) -> &[f64] {
         &[]
-    }
-
-    fn average_optimum(&self) -> Option<(f64, Vec<f64>)> {
-        let mean = |sum: &f64| sum / self.round as f64;
-        CHANGES.then(|| (mean(&self.sums.0), self.sums.1.iter().map(mean).collect()))
     }
 }

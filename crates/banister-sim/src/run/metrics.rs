@@ -142,7 +142,7 @@ impl Metrics {
     /// Adds what was drawn in a round, where that is asked for.
     pub(crate) fn drawn(
         &mut self,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         optimum: f64,
         drawn: (f64, &[f64]),
     ) {
@@ -160,7 +160,7 @@ impl Metrics {
     #[inline]
     pub(crate) fn round(
         &mut self,
-        environment: &(impl RunEnvironment + ?Sized),
+        environment: &impl RunEnvironment,
         optimum: f64,
         decision: &Decision,
     ) {

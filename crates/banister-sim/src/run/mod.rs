@@ -3,27 +3,26 @@
 //! Uses experiments and environments; knows nothing of comparisons. In reading order:
 //!
 //! - `runner.rs`: tasks on threads, and one run from its first round to its trace; `progress.rs`.
-//! - `episode.rs`: the hot loop; `environment.rs` with `fixed.rs`, `changing.rs`, `segmented.rs` and `custom.rs`: the actions
-//!   and outcomes it plays with; `best.rs`: the best feasible policy of a round; `delay.rs`: late outcomes;
-//!   `metrics.rs`: regret and violations.
+//! - `episode.rs`: the hot loop; `environment.rs` with `fixed.rs` (the fast path) and `general.rs` (worlds): the actions
+//!   and outcomes it plays with; `best.rs`, `policy_table.rs`: the best policy of a round, policies by segment;
+//!   `delay.rs`: late outcomes; `metrics.rs`, `drawn.rs`: regret and violations, sums of what was drawn.
 //! - `trace.rs`, `shard.rs`, `curves.rs`: a run's numbers, parts of an experiment as bytes, and statistics
 //!   over runs.
 //! - `coverage.rs`: how often confidence sets hold.
 
 mod best;
-mod changing;
 mod coverage;
 mod curves;
-mod custom;
 mod delay;
 mod drawn;
 mod environment;
 mod episode;
 mod fixed;
+mod general;
 mod metrics;
+mod policy_table;
 mod progress;
 mod runner;
-mod segmented;
 mod shard;
 mod trace;
 

@@ -11,13 +11,11 @@ use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 use rayon::prelude::*;
 
-use super::changing::{ChangingActions, Rounds};
-use super::custom::CustomActions;
 use super::environment::RunEnvironment;
 use super::episode::Episode;
 use super::fixed::FixedActions;
+use super::general::GeneralActions;
 use super::progress::Progress;
-use super::segmented::SegmentedActions;
 use super::shard::{Shard, gather, plan};
 use super::trace::Trace;
 use crate::environment::Dynamics;
@@ -150,41 +148,30 @@ fn run_once(
     options: Options,
     watch: Watch<'_>,
 ) -> Result<Option<Trace>, Error> {
+    if let Some(own) = experiment.instance(run)? {
+        let own = own.with_agents(vec![experiment.agents[agent].1.clone()])?;
+        let trace = run_once(&own, 0, run, options, watch)?;
+        let Optimum { reward, costs, .. } = &own.optimum;
+        return Ok(trace.map(|trace| Trace {
+            optimum: Some((*reward, costs.clone())),
+            ..trace
+        }));
+    }
     let config = experiment.agents[agent].1.config();
     let floor = config.map_or(0.0, AgentConfig::floor);
-    let mut environment: Box<dyn RunEnvironment + '_> = match &experiment.environment.dynamics {
-        Dynamics::Arms(arms) if experiment.environment.changes.is_empty() => {
-            let mut environment = FixedActions::<false>::new(experiment, arms, floor);
-            return run_in(experiment, &mut environment, agent, run, options, watch);
+    match &experiment.environment.dynamics {
+        Dynamics::Fixed(arms) => {
+            let mut environment = FixedActions::new(experiment, arms, floor);
+            run_in(experiment, &mut environment, agent, run, options, watch)
         }
-        Dynamics::Arms(arms) => Box::new(FixedActions::<true>::new(experiment, arms, floor)),
-        Dynamics::Changing(changing) => {
-            let rounds = Rounds::Actions(changing);
-            Box::new(ChangingActions::new(experiment, rounds, run, floor))
+        Dynamics::General(world) => {
+            let mut environment = GeneralActions::new(experiment, &**world, run, floor)?;
+            run_in(experiment, &mut environment, agent, run, options, watch)
         }
-        Dynamics::PerArm(arms) => {
-            let rounds = Rounds::Contexts(arms);
-            Box::new(ChangingActions::new(experiment, rounds, run, 0.0))
-        }
-        Dynamics::Custom(custom) => Box::new(CustomActions::new(experiment, custom, run)?),
-        Dynamics::Segmented(world) => Box::new(SegmentedActions::new(experiment, world, run)?),
-        Dynamics::PerRun(_) => {
-            let Some(own) = experiment.instance(run)? else {
-                return Ok(None);
-            };
-            let own = own.with_agents(vec![experiment.agents[agent].1.clone()])?;
-            let trace = run_once(&own, 0, run, options, watch)?;
-            let Optimum { reward, costs, .. } = &own.optimum;
-            return Ok(trace.map(|trace| Trace {
-                optimum: Some((*reward, costs.clone())),
-                ..trace
-            }));
-        }
-    };
-    run_in(experiment, &mut *environment, agent, run, options, watch)
+    }
 }
 
-fn run_in<E: RunEnvironment + ?Sized>(
+fn run_in<E: RunEnvironment>(
     experiment: &Experiment,
     environment: &mut E,
     place: usize,

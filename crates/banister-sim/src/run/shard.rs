@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::curves::summarise;
 use super::trace::Trace;
+use crate::environment::World;
 use crate::experiment::Experiment;
 use crate::results::{AgentResult, InstanceResult, Optimum, Results};
 
@@ -172,7 +173,7 @@ impl Gathered<'_> {
                 Some(traces) => optimum(experiment, traces),
                 None => experiment.optimum.clone(),
             },
-            changes: experiment.environment.changes.iter().map(|c| c.0).collect(),
+            changes: (experiment.environment.world()).map_or(Vec::new(), World::changes),
             agents: agents
                 .map(|(traces, (label, source))| AgentResult {
                     name: label.clone(),

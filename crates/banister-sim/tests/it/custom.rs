@@ -309,7 +309,7 @@ fn agents_for_arms_are_refused_where_actions_change() {
     assert!(error.to_string().starts_with("`features`"), "{error}");
 }
 
-/// Fails in a given way in round 3 of run 0.
+/// Fails in a given way in run 0, in round 3 or by never giving means.
 struct Faulty {
     fault: &'static str,
 }
@@ -333,6 +333,9 @@ impl CustomEnvironment for Faulty {
 impl CustomRun for FaultyRun {
     fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
         self.t += 1;
+        if self.fault == "absent" {
+            return Ok(());
+        }
         round.means = vec![PAPER_REWARDS.to_vec(), PAPER_COSTS.to_vec()];
         if self.t < 3 {
             return Ok(());
@@ -375,6 +378,7 @@ fn what_fails_outside_stops_the_run_and_says_why() {
     for (fault, message) in [
         ("begin", "user-supplied code failed: no begin"),
         ("pull", "user-supplied code failed: no pull"),
+        ("absent", "`means of round 1` is 0 rows: expected 2"),
         ("rows", "`means of round 3` is 1 rows: expected 2"),
         ("count", "`means[0] of round 3` is 3 numbers: expected 4"),
         ("nan", "`means[1][2] of round 3` is NaN"),

@@ -142,7 +142,7 @@ fn bad_files_are_refused_with_row_and_column() {
         path = 'cell.csv', k = 1                        | cell.csv, row 2, column `b`: `x`
         path = 'nan.csv', k = 1                         | nan.csv, row 2, column `a`: `NaN`
         path = 'ragged.csv', k = 1                      | ragged.csv
-        path = 'empty.csv', k = 1                       | without rows
+        path = 'empty.csv', k = 1                       | has no rows
         path = 'zero.csv', k = 1                        | must differ from 0
         path = 'text.csv', k = 1                        | without a numeric column
         path = 'twice.csv', k = 1                       | a name of its own

@@ -1,13 +1,12 @@
 //! The report of a comparison, and its summary for programs.
 
+use banister_report::tables::{self, spec::Place};
 use banister_report::{Document, ReportTable, Section};
 use banister_sim::Results;
-use banister_sim::compare::{
-    Comparison, Interval95, LeftOut, PromiseVerdict, leaderboard, overall, pairs, rankings,
-};
+use banister_sim::compare::{Comparison, LeftOut, pairs, rankings};
 use serde_json::{Value, json};
 
-use super::{figures, heat, published, tables};
+use super::{figures, heat, published};
 use crate::terminal::LIMIT;
 
 /// Verdicts on promises.
@@ -31,17 +30,16 @@ pub struct Subject<'a> {
     pub title: &'a str,
     pub comparison: &'a Comparison,
     pub results: &'a Results,
-    pub published: &'a [published::Row<'a>],
+    pub published: &'a [tables::PublishedRow<'a>],
     /// The fields of the heat maps, if there are any.
     pub axes: Option<&'a (String, String)>,
 }
 
 impl Subject<'_> {
-    /// One leaderboard per instance, with all columns or with those that the terminal has room for.
-    pub fn leaderboards(&self, compact: bool) -> Vec<ReportTable> {
-        let board = |instance| {
-            tables::measured(instance).unwrap_or_else(|| tables::board(instance, compact))
-        };
+    /// One leaderboard per instance, with the columns that there is room for.
+    pub fn leaderboards(&self, place: Place) -> Vec<ReportTable> {
+        let board =
+            |instance| tables::measured(instance).unwrap_or_else(|| tables::board(instance, place));
         self.results.instances.iter().map(board).collect()
     }
 
@@ -70,12 +68,12 @@ impl Subject<'_> {
             sections.push(Section {
                 title: "Published numbers".into(),
                 paragraphs: vec![published::VERDICTS.into()],
-                tables: vec![published::table(self.published)],
+                tables: vec![tables::published_shown(self.published)],
                 ..Section::default()
             });
         }
         let instances = &self.results.instances;
-        let over_all = tables::over_all(&overall(instances));
+        let over_all = tables::overall_shown(self.results);
         let rankings = rankings(instances);
         if over_all.is_some() || !rankings.is_empty() {
             sections.push(Section {
@@ -85,7 +83,7 @@ impl Subject<'_> {
                 figures: rankings.iter().map(figures::ranks).collect(),
             });
         }
-        let boards = self.leaderboards(false);
+        let boards = self.leaderboards(Place::Report);
         for ((instance, board), paired) in instances.iter().zip(boards).zip(pairs(instances)) {
             let mut tables = vec![ReportTable {
                 title:
@@ -93,7 +91,7 @@ impl Subject<'_> {
                         .into(),
                 ..board
             }];
-            tables.extend(tables::paired(&paired));
+            tables.extend(tables::pairs_shown(&paired));
             sections.push(Section {
                 title: instance.name.clone(),
                 tables,
@@ -129,82 +127,13 @@ impl Subject<'_> {
 
     /// All of it for a program.
     pub fn json(&self) -> Value {
-        let interval = |i: &Interval95| json!({"mean": i.mean, "low": i.low, "high": i.high});
         let instances = &self.results.instances;
-        let boards = instances
-            .iter()
-            .zip(pairs(instances))
-            .map(|(instance, pairs)| {
-                let agents = leaderboard(instance).into_iter().map(|standing| {
-                    let drawn = standing.drawn.as_ref().map(|drawn| {
-                        json!({
-                            "reward": interval(&drawn.reward),
-                            "costs": drawn.costs.iter().map(interval).collect::<Vec<_>>(),
-                            "beyond": drawn.beyond,
-                            "gain": interval(&drawn.gain),
-                            "rounds_to_90": drawn.rounds_to_90,
-                        })
-                    });
-                    let excess = instance.guardrails.iter().zip(&standing.excess);
-                    let excess = excess.map(|(guardrail, own)| {
-                        json!({
-                            "guardrail": guardrail.name,
-                            "violation_sum": interval(&own.violation),
-                            "net_excess": interval(&own.net),
-                            "net_over_root": interval(&own.net_over_root),
-                            "net_growth": own.growth,
-                            "net_peak": own.peak,
-                        })
-                    });
-                    json!({
-                        "agent": standing.agent,
-                        "tuned_of": standing.tuned_of,
-                        "drawn": drawn,
-                        "group": standing.guarantee,
-                        "rank": standing.rank,
-                        "kept": standing.kept.map(PromiseVerdict::words),
-                        "exceeds": standing.exceeds,
-                        "regret": interval(&standing.regret),
-                        "limit": standing.limit,
-                        "regret_over_limit": standing.regret_over_limit,
-                        "violations": standing.violations,
-                        "violation_share": interval(&standing.violation_share),
-                        "worst_exceedance": standing.worst_exceedance,
-                        "excess": excess.collect::<Vec<_>>(),
-                        "reward": standing.reward,
-                        "of_optimum": standing.of_optimum,
-                        "lost": standing.lost,
-                        "micros_per_round": standing.micros,
-                    })
-                });
-                let pairs = pairs.into_iter().map(|pair| {
-                    json!({
-                        "agent": pair.agent,
-                        "other": pair.other,
-                        "regret_difference": interval(&pair.difference),
-                        "alone": interval(&pair.alone),
-                    })
-                });
-                json!({
-                    "instance": instance.name,
-                    "horizon": instance.horizon,
-                    "leaderboard": agents.collect::<Vec<_>>(),
-                    "pairs": pairs.collect::<Vec<_>>(),
-                })
-            });
-        let over_all = overall(instances).into_iter().map(|row| {
+        let boards = std::iter::zip(instances, pairs(instances)).map(|(instance, pairs)| {
             json!({
-                "agent": row.agent,
-                "other": row.other,
-                "groups": row.guarantees,
-                "instances": row.instances,
-                "difference": interval(&row.difference),
-                "won": row.won[0],
-                "lost": row.lost[0],
-                "won_clearly": row.won[1],
-                "lost_clearly": row.lost[1],
-                "agent_broke": row.broke[0],
-                "other_broke": row.broke[1],
+                "instance": instance.name,
+                "horizon": instance.horizon,
+                "leaderboard": tables::board_json(instance),
+                "pairs": tables::pairs_json(&pairs),
             })
         });
         let ranks = rankings(instances).into_iter().map(|ranking| {
@@ -236,7 +165,7 @@ impl Subject<'_> {
                     .collect::<Vec<_>>(),
             })
         });
-        let published = self.published.iter().map(published::json);
+        let published = self.published.iter().map(tables::published_json);
         let left_out = self.comparison.left_out.iter().map(|left| {
             json!({
                 "agent": left.agent,
@@ -246,7 +175,7 @@ impl Subject<'_> {
         });
         json!({
             "instances": boards.collect::<Vec<_>>(),
-            "overall": over_all.collect::<Vec<_>>(),
+            "overall": tables::overall_json(self.results),
             "ranks": ranks.collect::<Vec<_>>(),
             "published": published.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),

@@ -11,8 +11,7 @@ use banister::Registry as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use banister_report::ReportError;
-use banister_report::tables as data;
+use banister_report::{ReportError, table_files, tables as data};
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     Agents, Comparison, Entry, Journal, LeftOut, PublishedNumber, SUITES, Suite,
@@ -70,13 +69,13 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let measured = measured(&subject.published, &gathered);
     let verdicts = verdicts(&subject.published, &gathered);
     let rows = std::iter::zip(&measured, &verdicts);
-    let rows = rows.map(|((number, ours), (_, verdict))| published::Row {
+    let rows = rows.map(|((number, ours), (_, verdict))| data::PublishedRow {
         suite: args.suite.as_deref().unwrap_or_default(),
         number,
         runs: ours.as_ref().ok().map(|ours| ours.runs),
         verdict: Some(verdict),
     });
-    let rows: Vec<published::Row> = rows.collect();
+    let rows: Vec<data::PublishedRow> = rows.collect();
     let subject = document::Subject {
         title: &subject.title,
         comparison: &comparison,
@@ -88,7 +87,8 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     let mut files = resolved(&comparison.experiments)?;
     files.extend(tables_of(&comparison, &gathered, &results)?);
     if !measured.is_empty() {
-        files.push(("published.csv".into(), published::csv(&measured)?));
+        let stored = data::measured_numbers(&measured).to_csv();
+        files.push(("published.csv".into(), stored.map_err(ReportError::from)?));
     }
     if args.suite.as_deref() == Some("tuning") {
         files.extend(tuning::files(&tried(&gathered))?);
@@ -99,11 +99,11 @@ pub fn compare(args: &Compare) -> Result<(), Failure> {
     if args.simulation.json {
         return banister_terminal::say(subject.json());
     }
-    for table in subject.leaderboards(true) {
+    for table in subject.leaderboards(data::spec::Place::Terminal) {
         terminal::print(&table)?;
     }
     if !rows.is_empty() {
-        terminal::print(&published::table(&rows))?;
+        terminal::print(&data::published_shown(&rows))?;
     }
     say_left_out(&comparison.left_out)?;
     banister_terminal::say(format!(
@@ -266,31 +266,19 @@ fn tables_of(
     comparison: &Comparison,
     gathered: &[Gathered<'_>],
     results: &Results,
-) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let board = data::leaderboards(results);
-    let pairs = data::pairs(results);
-    let overall = data::overall(results);
-    let ranks = data::ranks(results);
+) -> Result<Vec<(String, Vec<u8>)>, ReportError> {
+    let mut files = Vec::new();
+    files.extend(table_files("leaderboard", &data::leaderboards(results))?);
+    files.extend(table_files("pairs", &data::pairs(results))?);
+    files.extend(table_files("overall", &data::overall(results))?);
     let traces: Vec<&[Vec<Trace>]> = gathered.iter().map(|g| &g.agents[..]).collect();
     let long = data::long_form(comparison, results, &traces);
-    let orders = data::orders(&comparison.experiments);
-    let files = || -> Result<Vec<(String, Vec<u8>)>, ReportError> {
-        let mut files = vec![
-            ("leaderboard.csv".into(), board.to_csv()?),
-            ("leaderboard.parquet".into(), board.to_parquet()?),
-            ("pairs.csv".into(), pairs.to_csv()?),
-            ("pairs.parquet".into(), pairs.to_parquet()?),
-            ("overall.csv".into(), overall.to_csv()?),
-            ("overall.parquet".into(), overall.to_parquet()?),
-            ("ranks.csv".into(), ranks.to_csv()?),
-            ("traces.parquet".into(), long.to_parquet()?),
-        ];
-        if let Some(orders) = orders {
-            files.push(("orders.parquet".into(), orders.to_parquet()?));
-        }
-        Ok(files)
-    };
-    Ok(files()?)
+    files.push(("ranks.csv".into(), data::ranks(results).to_csv()?));
+    files.push(("traces.parquet".into(), long.to_parquet()?));
+    if let Some(orders) = data::orders(&comparison.experiments) {
+        files.push(("orders.parquet".into(), orders.to_parquet()?));
+    }
+    Ok(files)
 }
 
 /// Expected duration in words. After Ctrl-C the same command goes on, so that nobody has to wait for it.

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::experiments::{MARGINS, Parts};
 use super::linear_claims;
-use crate::terminal::{count, final_regret, final_reward, number, percent, violations};
+use banister_report::tables::words::{count, number, percent};
+use banister_report::tables::{final_regret, final_reward, violations};
 
 /// Rounds behind the published figures.
 const PUBLISHED_HORIZON: u64 = 1_000_000;

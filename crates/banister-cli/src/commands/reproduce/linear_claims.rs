@@ -6,7 +6,8 @@ use banister_sim::results::{AgentResult, InstanceResult};
 
 use super::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED, unknown_detail};
 use super::linear::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
-use crate::terminal::{count, final_regret, number, percent, violations};
+use banister_report::tables::words::{count, number, percent};
+use banister_report::tables::{final_regret, violations};
 
 /// "Linearised is as good as exact": at most this much more regret.
 const CLOSE: f64 = 1.05;

@@ -6,7 +6,8 @@ use banister_sim::results::InstanceResult;
 
 use super::linear::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
 use super::linear_claims::arm_ratios;
-use crate::terminal::{self, final_regret, number, optimum_at_the_end, percent};
+use banister_report::tables::words::{number, percent};
+use banister_report::tables::{self, final_regret, optimum_at_the_end};
 
 /// All sections, in order.
 pub fn sections(linear: &Linear) -> Vec<Section> {
@@ -58,7 +59,7 @@ fn contextual(linear: &Linear) -> Section {
              best feasible policy, {} on average.",
             number_of(linear.contextual.optimum.reward)
         )],
-        tables: vec![terminal::summary(&shown)],
+        tables: vec![tables::summary(&shown)],
         figures: vec![FigureRef {
             stem: "linear".into(),
             caption: "Left: regret, with a band of half a standard deviation. Middle: expected cost of the policies, \
@@ -105,7 +106,7 @@ fn margin(linear: &Linear) -> Section {
     let regret = by_margin(linear, |i, a| final_regret(&i.agents[a]).0);
     let share = by_margin(linear, |i, a| {
         let agent = &i.agents[a];
-        100.0 * terminal::final_reward(agent) / optimum_at_the_end(agent)
+        100.0 * tables::final_reward(agent) / optimum_at_the_end(agent)
     });
     Section {
         title: "The price of a small margin, with features".into(),
@@ -148,7 +149,7 @@ fn safe_cost(linear: &Linear) -> Section {
              or by the paper's rule for T₀, which then freezes what it knows."
                 .into(),
         ],
-        tables: vec![terminal::against_known(&results)],
+        tables: vec![tables::against_known(&results)],
         figures: vec![FigureRef {
             stem: "linear-safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned.".into(),

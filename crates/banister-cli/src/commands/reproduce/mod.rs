@@ -10,7 +10,7 @@ mod linear_claims;
 mod linear_report;
 mod report;
 
-use banister_report::ReportTable;
+use banister_report::{ReportTable, tables};
 use banister_sim::{Options, Results};
 use claims::{Claim, Distance};
 
@@ -55,7 +55,7 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
         banister_report::write_results(&args.out, &all, &document, &resolved(&experiments)?)?;
     if args.simulation.json {
         let value = serde_json::json!({
-            "results": terminal::summary_json(&all),
+            "results": tables::summary_json(&all),
             "claims": claims.iter().map(Claim::to_json).collect::<Vec<_>>(),
             "published_regret": distances.iter().map(Distance::to_json).collect::<Vec<_>>(),
         });
@@ -65,12 +65,12 @@ pub fn reproduce(args: &Reproduce) -> Result<(), Failure> {
     banister_terminal::say("")?;
     terminal::print(&ReportTable {
         title: "The paper's experiment".into(),
-        ..terminal::summary(&parts.paper)
+        ..tables::summary(&parts.paper)
     })?;
     terminal::print(&distance_table)?;
     terminal::print(&ReportTable {
         title: "Actions that change in every round".into(),
-        ..terminal::summary(&Results {
+        ..tables::summary(&Results {
             instances: vec![parts.linear.contextual.clone()],
         })
     })?;

@@ -9,7 +9,9 @@ use banister_sim::Results;
 use super::claims::{self, Claim};
 use super::experiments::{MARGINS, Parts};
 use super::linear_report;
-use crate::terminal::{self, final_regret, number};
+use crate::terminal;
+use banister_report::tables::words::number;
+use banister_report::tables::{self, final_regret};
 
 pub fn document(parts: &Parts, claims: &[Claim], distances: &ReportTable) -> Document {
     let first = &parts.paper.instances[0];
@@ -32,7 +34,7 @@ pub fn document(parts: &Parts, claims: &[Claim], distances: &ReportTable) -> Doc
             Section {
                 title: "The paper's figures".into(),
                 paragraphs: vec![terminal::LIMIT.into()],
-                tables: vec![terminal::summary(&parts.paper), distances.clone()],
+                tables: vec![tables::summary(&parts.paper), distances.clone()],
                 figures: vec![FigureRef {
                     stem: "paper".into(),
                     caption: "One row per threshold τ. Left: regret, with a band of half a standard deviation. Middle: \
@@ -155,7 +157,7 @@ fn safe_cost_section(results: &Results) -> Section {
              and starts to explore as soon as the bound leaves a margin."
                 .into(),
         ],
-        tables: vec![terminal::against_known(results)],
+        tables: vec![tables::against_known(results)],
         figures: vec![FigureRef {
             stem: "safe-cost".into(),
             caption: "Top: the safe cost is given. Bottom: it is learned; the flat start is the time it takes.".into(),
