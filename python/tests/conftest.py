@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from clients import GUARDRAIL, Blocking, Make, Time
-from fake_service import FakeService, serving
+from fake_service import GUARDRAIL, Blocking, FakeService, Make, Time, serving
 from logs import columns, make
 
 import banister

@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from clients import GUARDRAIL, NOW, Make, Time
-from fake_service import CUT, FakeService, serving
+from fake_service import CUT, GUARDRAIL, NOW, FakeService, Make, Time, serving
 
 import banister
 from banister.client.retry import Answer, Lost, Pace

@@ -31,7 +31,7 @@ from litellm.types.router import Deployment
 
 import banister
 from banister.integrations.litellm import BanisterRouting, call_id
-from banister.integrations.litellm.prices import read_prices
+from banister.integrations.litellm.models import read_prices
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ MODULES: list[ModuleType] = [banister, *(thing for thing in PUBLIC if isinstance
 # Their methods are those of `Agent`.
 KINDS = {cls.__name__ for cls in CLASSES.values()}
 BOOK = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# Their examples need a service: `test_service_examples.py` runs them with one.
+# Their examples need a service: `test_examples.py` runs them with one.
 SERVED = {"client", "llm-routing"}
 DOCS = [path for path in BOOK if ">>>" in path.read_text("utf-8") and path.stem not in SERVED]
 
@@ -71,14 +71,20 @@ def allowed() -> Path:
     return Path(__file__).parent / "stubtest-allowed.txt"
 
 
+@pytest.fixture(name="cache", scope="module")
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """mypy's cache of libraries, which all checks read."""
+    return str(tmp_path_factory.mktemp("mypy"))
+
+
 @pytest.mark.parametrize("what", [["-p", "banister"], ["python/examples", "python/tests", "examples"]], ids=" ".join)
-def test_types_are_strict(what: list[str], tmp_path: Path) -> None:
-    options = ["--config-file", "pyproject.toml", "--cache-dir", str(tmp_path)]
+def test_types_are_strict(what: list[str], cache: str) -> None:
+    options = ["--config-file", "pyproject.toml", "--cache-dir", cache]
     done = run("-m", "mypy", *options, *what, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 
-def test_wrong_types_are_caught(tmp_path: Path) -> None:
+def test_wrong_types_are_caught(tmp_path: Path, cache: str) -> None:
     """The stubs say something: not everything is Any."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -86,7 +92,7 @@ def test_wrong_types_are_caught(tmp_path: Path) -> None:
         'banister.client.Client().decide("shop", ident="7")\nbanister.client.Client().state("shop").outcomes.lower()\n'
         'banister.client.AsyncClient().state("shop").number\n'
     )
-    done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
+    done = run("-m", "mypy", "--strict", "--cache-dir", cache, str(program))
     for wrong in ('"delta"', '"upper"', '"ident"', '"lower"', '"number"'):
         assert wrong in done.stdout
     assert "Found 5 errors" in done.stdout

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from clients import GUARDRAIL, Make
+from fake_service import GUARDRAIL, Make
 from served import PATIENCE, make_token, running
 
 import banister

@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 
 from .callers import PATIENCE, eventually
 from .experiments import get
-from .log import rebuild
 from .postgres import temporary
+from .server import rebuild
 
 WORST = {"control": 0.5, "bold": 2.0, "brave": 1.0}
 AMOUNT = 40

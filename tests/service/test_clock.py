@@ -4,9 +4,8 @@ import pathlib
 
 import pytest
 
-from .log import rebuild
 from .postgres import temporary
-from .server import wait_for
+from .server import rebuild, wait_for
 
 LIBRARIES = sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 PATH = "/v1/experiments/clock"

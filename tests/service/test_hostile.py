@@ -1,12 +1,14 @@
-"""Bodies, names and queries that nobody should send: each gets a problem that says what is wrong."""
+"""Bodies, names, ids and queries that nobody should send: each gets a problem that says what is wrong."""
 
+import contextlib
 import itertools
 import json
+import re
 
 import pytest
 
 from .experiments import ALL, ARMS, REQUESTS, create_all
-from .log import rebuild
+from .server import quoted, rebuild, receive_all
 
 JSON = {"content-type": "application/json"}
 ARMS_PATH = "/v1/experiments/arms"
@@ -263,3 +265,238 @@ def test_what_does_not_fit_the_experiment(server):
         ({"reward": 1, "taken": "bold"}, "taken"),
     ]:
         server.post(f"{ARMS_PATH}/outcomes", {"decision": "open", **report}).problem(422, field=field)
+
+
+NAMES = [
+    "a/b",
+    "a%2Fb",
+    "..",
+    ".",
+    "../etc",
+    "",
+    " ",
+    "a b",
+    "x" * 65,
+    "x" * 10_000,
+    "é",
+    "😀",
+    "a\0b",
+    "a\nb",
+    "-a",
+    "_a",
+    "a:b",
+    "decisions:batch",
+    "\u202eabc",
+    "%",
+    "%00",
+    "?",
+    "#",
+    '"',
+    "<script>",
+    "'; DROP TABLE events; --",
+]
+
+
+def test_names_of_experiments(server):
+    for name in NAMES:
+        server.post("/v1/experiments", ARMS | {"name": name}).problem(422, field="name")
+        for rest in ["", "/state", "/decisions", "/export", "/decisions/x"]:
+            answer = server.get(f"/v1/experiments/{quoted(name)}{rest}")
+            assert answer.status in (404, 414), (name, answer)
+            if name not in ("", ".", ".."):
+                assert len(answer.body) < 31_000
+
+
+#: Characters that make a name show as something else than it is.
+HIDDEN = "\0\t\n\r\x1b\x7f\x85\xad\u061c\u200b\u200d\u200e\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufeff"
+
+
+def test_names_show_as_what_they_are(server):
+    rail = ARMS["guardrails"][0]
+    for c in HIDDEN:
+        name = f"a{c}b"
+        declared = ARMS | {"name": "new", "arms": ["control", name]}
+        for path in ["/v1/experiments", "/v1/experiments?dry_run=true"]:
+            server.post(path, declared).problem(422, field="arms[1].name")
+        declared = ARMS | {"name": "new", "guardrails": [rail | {"name": name}]}
+        server.post("/v1/experiments", declared).problem(422, field="guardrails[0].name")
+        server.post(f"{ARMS_PATH}/arms", {"name": name}).problem(422, field="name")
+        actions = [{"name": name, "features": [0, 1]}]
+        path = "/v1/experiments/candidates/decisions"
+        server.post(path, {"actions": actions}).problem(422, field="actions[0].name")
+    # Texts for people have lines.
+    described = {"description": "one\ntwo"}
+    assert server.request("PATCH", ARMS_PATH, described).ok(200)["description"] == "one\ntwo"
+    for name in ["naïve", "日本", "مرحبا", "a b", "=1+1", "😀"]:
+        server.post(f"{ARMS_PATH}/arms", {"name": name}).ok(201)
+
+
+def test_ids_of_decisions(server):
+    path = f"{ARMS_PATH}/decisions"
+    for id in ["", "x" * 129, "x" * 10_000, "@1", "@", "a\nb", "a\0b", "\x7f", "\x85", "a\tb"]:
+        server.post(path, {"id": id}).problem(422, field="id")
+        if id:
+            server.get(f"{path}/{quoted(id)}").problem(404)
+            server.post(f"{ARMS_PATH}/outcomes", {"decision": id, "reward": 0}).problem(404)
+    odd = ["a/b", "a%2Fb", "../x", "é" * 128, "😀", " ", "'", '"', "\\", "?a=b#c", "x" * 128, "null", "1", "safe"]
+    for id in [*odd, "\u202eabc"]:
+        decision = server.post(path, {"id": id}).ok(200)
+        assert decision["id"] == id
+        assert server.get(f"{path}/{quoted(id)}").ok(200)["id"] == id
+        assert server.post(path, {"id": id}).ok(200) == decision
+        server.post(f"{ARMS_PATH}/outcomes", {"decision": id, "reward": 1}).ok(200)
+    for id in ["@0", "@-1", "@99999999999999999999999", "@18446744073709551615", "@1", "@1.5", "@ 3", "@+3", "@03"]:
+        server.get(f"{path}/{quoted(id)}").problem(404)
+        server.post(f"{ARMS_PATH}/outcomes", {"decision": id, "reward": 1}).problem(404)
+
+
+def test_paths_that_are_not_unicode(server):
+    for path in ["/v1/experiments/%ff", "/v1/experiments/arms/decisions/%c3%28", "/v1/experiments/%ff/state"]:
+        answer = server.get(path)
+        assert answer.status in (400, 404)
+        answer.problem(answer.status)
+    server.request("DELETE", f"{ARMS_PATH}/arms/%ff").problem(400)
+
+
+def test_queries(server):
+    for query, field in [
+        ("limit=0", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=x", "limit"),
+        ("limit=", "limit"),
+        ("limit=1e3", "limit"),
+        ("limit=99999999999999999999999", "limit"),
+        ("before=-1", "before"),
+        ("before=x", "before"),
+        ("nonsense=1", "nonsense"),
+        ("limit=1&limit=2", "limit"),
+        ("before=99999999999999999999999", "before"),
+    ]:
+        server.get(f"{ARMS_PATH}/decisions?{query}").problem(400, field=field)
+    for format in ["xml", "", "CSV", "csv,parquet"]:
+        server.get(f"{ARMS_PATH}/export?format={format}").problem(400, field="format")
+    for dry in ["maybe", "", "1", "True"]:
+        server.post(f"/v1/experiments?dry_run={dry}", ARMS | {"name": "dry"}).problem(400, field="dry_run")
+    for query, field in [
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("limit=x", "limit"),
+        ("summary=1", "summary"),
+        ("before=1", "before"),
+    ]:
+        server.get(f"/v1/experiments?{query}").problem(400, field=field)
+    server.get("/v1/experiments?after=nobody").problem(404)
+    for query in ["escape=", "escape=all", "escape=formulas&format=parquet"]:
+        server.get(f"{ARMS_PATH}/export?{query}").problem(400, field="escape")
+    assert server.get(f"{ARMS_PATH}/decisions?before=0").ok(200)["decisions"] == []
+    server.get(f"{ARMS_PATH}/decisions?before=9007199254740991").ok(200)
+
+
+PATH = "/v1/experiments/arms"
+#: A body that looks like requests; whoever loses count would answer them.
+TRAP = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+JSON_HEAD = "content-type: application/json\r\n"
+LAST = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+
+def head(method, path, *, length, token=None, more=JSON_HEAD):
+    token = f"authorization: Bearer {token}\r\n" if token else ""
+    return f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{token}{more}content-length: {length}\r\n\r\n".encode()
+
+
+def split(said):
+    """Statuses and heads of the answers on a connection."""
+    heads = []
+    while said:
+        start, _, rest = said.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", start)
+        assert start.startswith(b"HTTP/1.1 ") and length, said[:300]
+        heads.append((int(start.split(b" ", 2)[1]), start.decode().lower()))
+        said = rest[int(length[1]) :]
+    return heads
+
+
+@pytest.fixture
+def guarded(serve):
+    server = serve("--require-token")
+    server.tokens = server.make_tokens({"boss": "admin", "guest": "read"})
+    server.token = server.tokens["boss"]
+    server.post("/v1/experiments", ARMS).ok(201)
+    return server
+
+
+def test_the_next_request_on_a_connection_is_the_next_request(guarded):
+    boss, guest = guarded.tokens["boss"], guarded.tokens["guest"]
+    decisions = f"{PATH}/decisions"
+    plain = "content-type: text/plain\r\n"
+    csv = "content-type: text/csv\r\n"
+    for method, path, token, more, expected in [
+        ("POST", decisions, None, JSON_HEAD, 401),
+        ("POST", decisions, "wrong", JSON_HEAD, 401),
+        ("POST", decisions, guest, JSON_HEAD, 403),
+        ("POST", decisions, boss, JSON_HEAD + "sec-fetch-site: cross-site\r\n", 403),
+        ("POST", decisions, boss, plain, 415),
+        ("POST", decisions, boss, JSON_HEAD, 400),
+        ("POST", "/nowhere", boss, JSON_HEAD, 404),
+        ("PUT", decisions, boss, JSON_HEAD, 405),
+        ("POST", "/v1/experiments?dry_run=maybe", boss, JSON_HEAD, 400),
+        ("POST", "/v1/experiments/nowhere/import", boss, csv, 404),
+        ("DELETE", f"{PATH}/arms/nobody", boss, JSON_HEAD, 404),
+        ("GET", PATH, boss, "", 200),
+    ]:
+        # A few bytes are there with the head, many come later.
+        for body in [TRAP, TRAP * 25_000]:
+            said = guarded.raw(head(method, path, length=len(body), token=token, more=more) + body + LAST)
+            heads = split(said)
+            assert [status for status, _ in heads] == [expected, 200], (method, path, len(body))
+            assert "connection: close" not in heads[0][1]
+
+
+def test_what_is_too_long_ends_the_connection(guarded):
+    """Whoever sends more than is read for nothing is told that the connection ends."""
+    body = TRAP * 600_000
+    with guarded.socket() as plain:
+        with contextlib.suppress(OSError):
+            plain.sendall(head("POST", f"{PATH}/decisions", length=len(body)) + body + LAST)
+        said = receive_all(plain)
+    heads = split(said)
+    # If the answer came while we were still sending, it may be lost with the connection.
+    assert len(heads) <= 1
+    for status, text in heads:
+        assert status == 401 and "connection: close" in text
+
+
+def test_whoever_waits_for_a_word_is_refused_without_it(guarded):
+    for length in [2, 1_000_000, 99_000_000]:
+        more = JSON_HEAD + "expect: 100-continue\r\n"
+        for token, expected in [(None, 401), (guarded.tokens["guest"], 403)]:
+            # No body is sent: nothing more comes than the one answer.
+            said = guarded.raw(head("POST", f"{PATH}/decisions", length=length, token=token, more=more))
+            [(status, text)] = split(said)
+            assert status == expected and "connection: close" in text
+
+
+def test_a_body_that_does_not_come_ends_the_connection(guarded):
+    [(status, text)] = split(guarded.raw(head("POST", f"{PATH}/decisions", length=100_000) + TRAP))
+    assert status == 401 and "connection: close" in text
+
+
+def test_refusals_for_lack_of_a_token_say_how_to_send_one(guarded):
+    for sent, error in [(None, ""), ("Basic eA==", ""), ("Bearer wrong", ', error="invalid_token"')]:
+        guarded.token = None
+        answer = guarded.get(PATH, headers={"authorization": sent})
+        answer.problem(401)
+        assert answer.headers["www-authenticate"] == f'Bearer realm="banister"{error}'
+    answer = guarded.post(f"{PATH}/decisions", {}, token=guarded.tokens["guest"])
+    answer.problem(403)
+    assert "www-authenticate" not in answer.headers
+
+
+def test_too_many_requests_keep_the_connection_in_step(serve):
+    server = serve("--rate", "0.001")
+    server.post("/v1/experiments", ARMS).ok(201)
+    for body in [TRAP, TRAP * 25_000]:
+        heads = split(server.raw(head("POST", f"{PATH}/decisions", length=len(body)) + body + LAST))
+        assert [status for status, _ in heads] == [429, 200]
+        assert "retry-after: " in heads[0][1]

@@ -9,8 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from .experiments import ALL, create_all
-from .log import rebuild
-from .server import LONG
+from .server import LONG, rebuild
 
 CSV = {"content-type": "text/csv"}
 PARQUET = {"content-type": "application/vnd.apache.parquet"}

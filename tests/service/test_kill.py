@@ -8,8 +8,7 @@ import signal
 import threading
 
 from .experiments import ARMS, CONTEXT, TWO, get
-from .log import check_file, rebuild
-from .server import LONG, quoted, wait_for
+from .server import LONG, check_file, quoted, rebuild, wait_for
 
 KILLS = 50 if LONG else 8
 THREADS = 4

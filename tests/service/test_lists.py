@@ -4,7 +4,7 @@ import itertools
 import threading
 
 from .experiments import ARMS, create_all
-from .schemas import Document
+from .routes import Document
 from .server import wait_for
 
 LIST = "/v1/experiments"

@@ -13,8 +13,7 @@ import threading
 import pytest
 
 from .experiments import ARMS
-from .log import rebuild
-from .server import banisterd, receive_all, wait_for
+from .server import banisterd, rebuild, receive_all, wait_for
 
 PATH = "/v1/experiments/arms"
 

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from .experiments import ALL, ARMS, REQUESTS, costs_of, create_all
-from .log import rebuild
-from .server import wait_for
+from .server import rebuild, wait_for
 
 PATH = "/v1/experiments/arms"
 

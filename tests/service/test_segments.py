@@ -12,8 +12,7 @@ from playwright.sync_api import expect
 from .browser import shown
 from .callers import eventually
 from .experiments import ARMS, SEGMENTS, get
-from .log import rebuild
-from .server import Server, wait_for
+from .server import Server, rebuild, wait_for
 
 PRODUCT = {
     "name": "product",

@@ -3,12 +3,13 @@
 //! Nothing needs to be prepared: a task says what it misses on this machine and installs it, Debian
 //! packages system-wide and Python packages into virtual environments under `target/`.
 //!
-//! Reading order: `setup` (what a task needs), `test`, `bench` (with `load`), `paper`, `dist`.
+//! Reading order: `setup` (what a task needs), `test` (with `rust_tests`), `bench` (with `load`), `paper`, `dist`.
 
 mod bench;
 mod dist;
 mod load;
 mod paper;
+mod rust_tests;
 mod setup;
 mod test;
 
@@ -17,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use setup::Setup;
+use setup::{Environments, Setup};
 
 const USAGE: &str = "\
 usage: cargo xtask check                        formatting, clippy and the fast tests
-       cargo xtask test [STEP...]               everything, or steps of: fmt lint clippy doc paper rust python package
+       cargo xtask test [STEP...]               everything, or steps of: fmt clippy lint doc paper rust python package
        cargo xtask bench [PART...]              beside others: rust python service routing
        cargo xtask client                       the Python client's types, from the service's OpenAPI document
        cargo xtask paper                        docs/paper: figures from results on disk, HTML and PDF
@@ -83,9 +84,17 @@ fn steps(setup: &Setup, task: &str, all: &[Step], names: &[String]) -> Outcome {
     }
     let wanted = |step: &&Step| names.is_empty() || names.iter().any(|n| n == step.name);
     let chosen: Vec<&Step> = all.iter().filter(wanted).collect();
-    setup.prepare(chosen.iter().flat_map(|step| step.needs))?;
-    let mut rest = &chosen[..];
+    let mut environments = setup.prepare(chosen.iter().flat_map(|step| step.needs))?;
+    let done = in_order(task, &chosen, &mut environments);
+    done.and(environments.wait())
+}
+
+fn in_order(task: &str, steps: &[&Step], environments: &mut Environments) -> Outcome {
+    let mut rest = steps;
     while let Some((step, others)) = rest.split_first() {
+        if step.needs.iter().any(|need| need.is_environment()) {
+            environments.wait()?;
+        }
         // Tests that wait for servers and browsers leave a core to the next step.
         match others.split_first().filter(|_| step.beside_next) {
             Some((next, others)) => {

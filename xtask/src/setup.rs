@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 
 use crate::{Outcome, at, root, run, target};
 
@@ -62,7 +63,9 @@ impl Environment {
             run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
         }
         let list = root().join(self.requirements);
-        pip(self, &["install", "-r", &list.to_string_lossy()])?;
+        // Of thousands of modules the tests import some: those are compiled when they are.
+        let list = list.to_string_lossy();
+        pip(self, &["install", "--no-compile", "-r", &list])?;
         fs::write(self.stamp(), self.wanted()?).map_err(at(&self.stamp()))
     }
 }
@@ -75,6 +78,10 @@ impl Need {
             Self::Python(environment) => environment.is_ready(),
             Self::Cargo(program) => on_path(program),
         }
+    }
+
+    pub fn is_environment(self) -> bool {
+        matches!(self, Self::Python(_))
     }
 
     fn describe(self) -> String {
@@ -104,13 +111,14 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Announces and installs every unmet need; fails with the list where installing is not allowed.
-    pub fn prepare<'a>(&self, needs: impl Iterator<Item = &'a Need>) -> Outcome {
+    /// Announces and installs every unmet need, virtual environments beside the first steps; fails with the list where
+    /// installing is not allowed.
+    pub fn prepare<'a>(&self, needs: impl Iterator<Item = &'a Need>) -> Outcome<Environments> {
         // Debian splits the module that makes environments off its Python.
         const VENV: Need = Need::Debian("python3-venv", &[]);
         let mut missing: Vec<Need> = Vec::new();
         for need in needs.copied().filter(|need| !need.is_met()) {
-            if matches!(need, Need::Python(_)) && !has_venv() && !missing.contains(&VENV) {
+            if need.is_environment() && !has_venv() && !missing.contains(&VENV) {
                 missing.push(VENV);
             }
             if !missing.contains(&need) {
@@ -122,7 +130,7 @@ impl Setup {
             .map(|n| format!("  {}\n", n.describe()))
             .collect();
         if missing.is_empty() {
-            return Ok(());
+            return Ok(Environments(None));
         }
         if !self.install {
             return Err(format!(
@@ -130,7 +138,22 @@ impl Setup {
             ));
         }
         print!("── to be installed:\n{list}");
-        missing.into_iter().try_for_each(Need::install)
+        let (environments, others): (Vec<Need>, Vec<Need>) =
+            missing.into_iter().partition(|need| need.is_environment());
+        others.into_iter().try_for_each(Need::install)?;
+        let install = move || environments.into_iter().try_for_each(Need::install);
+        Ok(Environments(Some(std::thread::spawn(install))))
+    }
+}
+
+/// Virtual environments on their way.
+pub struct Environments(Option<JoinHandle<Outcome>>);
+
+impl Environments {
+    /// Waits until all are there.
+    pub fn wait(&mut self) -> Outcome {
+        let installed = self.0.take().map_or(Ok(Ok(())), JoinHandle::join);
+        installed.map_err(|_| "a thread of this program failed".to_string())?
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::setup::{Environment, Need, TESTS, pip};
-use crate::{Outcome, Step, at, cargo, root, run, target};
+use crate::{Outcome, Step, at, cargo, root, run, rust_tests, target};
 
 /// Packages that the tests of the Python package use beside it.
 const PACKAGE: Environment = Environment {
@@ -19,13 +19,11 @@ const CLIPPY: Step = Step::new("clippy", &[], clippy);
 
 pub const STEPS: [Step; 8] = [
     FMT,
-    Step::new("lint", &[Need::Python(TESTS)], lint),
     CLIPPY,
+    Step::new("lint", &[Need::Python(TESTS)], lint),
     Step::new("doc", &[], doc),
     crate::paper::BUILD,
-    Step::new("rust", &[Need::Postgresql], || {
-        cargo(&["test", "--workspace", "--locked", "--no-fail-fast"])
-    }),
+    Step::new("rust", &[Need::Postgresql], rust_tests::rust),
     Step {
         beside_next: true,
         ..Step::new(
@@ -100,14 +98,17 @@ fn fast_tests() -> Outcome {
 fn python() -> Outcome {
     let binary = banisterd()?;
     run(Command::new(TESTS.python())
-        .args(["-m", "pytest", "-q", "--durations=25", "tests"])
+        .args(["-m", "pytest", "-q", "--durations=25"])
+        // Most tests wait for servers and browsers. Tests of a file share them, so they stay together.
+        .args(["-n", "2", "--dist", "loadfile", "tests"])
         .env("BANISTERD", binary)
         .current_dir(root()))
 }
 
 /// The service's program: what the Rust tests built, rather than the same with other features once more.
 fn banisterd() -> Outcome<PathBuf> {
-    cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
+    let args = ["--workspace", "--locked", "--tests", "--no-run", "--quiet"];
+    cargo(&[&["test"], &args[..]].concat())?;
     Ok(target().join("debug").join("banisterd"))
 }
 

@@ -103,8 +103,8 @@
 //! # Files
 //!
 //! In reading order: `log.rs` and `features.rs` (the data), `options.rs`, `bets.rs` and
-//! `interval.rs` (means of terms), `target.rs` and `weights.rs` (the policy), `ridge.rs` and `model.rs` (q̂),
-//! `combination.rs`, `estimate.rs` and `segments.rs` (estimators), `verdict.rs`, `warm_start.rs`, `replay.rs`; `random.rs` has the seeded
+//! `interval.rs` (means of terms), `target.rs` and `weights.rs` (the policy), `model.rs` (q̂),
+//! `combination.rs`, `estimate.rs` and `segments.rs` (estimators), `verdict.rs`, `replay.rs` (with warm start); `random.rs` has the seeded
 //! streams. The crate may use `banister` and nothing else of ours.
 //!
 //! # References
@@ -132,11 +132,9 @@ mod model;
 mod options;
 mod random;
 mod replay;
-mod ridge;
 mod segments;
 mod target;
 mod verdict;
-mod warm_start;
 mod weights;
 
 pub use banister;
@@ -145,9 +143,8 @@ pub use features::disjoint_features;
 pub use log::{CheckedLog, Features, Log};
 pub use model::Model;
 pub use options::{Estimator, IntervalKind, Options};
-pub use replay::{MAX_CHECKPOINTS, Mean, Replay, ReplayCurve, ReplayOptions, replay};
+pub use replay::{MAX_CHECKPOINTS, Mean, Replay, ReplayCurve, ReplayOptions, replay, warm_start};
 pub use segments::{SegmentEstimates, estimate_by_segment};
 pub use target::Target;
 pub use verdict::{GuardrailVerdict, Verdict, verdicts};
-pub use warm_start::warm_start;
 pub use weights::Weights;

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Built on [`banister::toolkit`] alone. Files, in reading order: `registry` (every kind behind one type), `config`
-//! and `parameters` (keys that rivals share), `grid` (the constants that are tuned), `setting` (problems that a rival refuses), `saved` and `stream` (snapshots and random
+//! and `parameters` (keys that rivals share, problems that they refuse), `grid` (the constants that are tuned), `saved` and `stream` (snapshots and random
 //! numbers); then [`arms`] and [`linear`], where `rival` turns a rule into an agent and every other file is one paper.
 
 use banister::solve::Status;
@@ -39,7 +39,6 @@ pub mod linear;
 mod parameters;
 mod registry;
 mod saved;
-mod setting;
 mod stream;
 
 /// Status of a rival's decision, given the largest distance of its policy from the best: no rival proves more than

@@ -1,7 +1,11 @@
-//! Log health, as the writer reports it.
+//! Log health, as the writer reports it, and the service's observer of the writer.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use banister_engine::{AlarmRaised, Monitor};
+
+use crate::metrics::Metrics;
 
 /// Availability of the log.
 pub struct Health {
@@ -53,5 +57,49 @@ impl Health {
     pub fn prove(&self) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.proof = Instant::now();
+    }
+}
+
+pub struct ServiceMonitor {
+    pub health: Arc<Health>,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Monitor for ServiceMonitor {
+    fn committed(&self, events: usize, seconds: f64) {
+        self.metrics.committed(events, seconds);
+    }
+
+    fn follows(&self, folded: u64, last: u64) {
+        self.metrics.follows(folded, last);
+        self.health.prove();
+    }
+
+    fn clock(&self, skew: f64) {
+        self.metrics.clock(skew);
+    }
+
+    fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
+        let (kind, reason, forces_safe) = (alarm.kind, &alarm.message, alarm.forces_safe);
+        if kind.is_warning() {
+            tracing::warn!(experiment, ?kind, reason, "warning");
+        } else {
+            tracing::error!(experiment, ?kind, reason, forces_safe, "alarm");
+        }
+    }
+
+    fn notice(&self, text: &str) {
+        tracing::warn!("{text}");
+    }
+
+    fn outage(&self, reason: Option<&str>) {
+        match reason {
+            Some(reason) => {
+                tracing::error!(reason, "the log is not available");
+                self.metrics.outage();
+            }
+            None => tracing::info!("the log is available"),
+        }
+        self.health.set(reason.map(str::to_string));
     }
 }

@@ -4,8 +4,7 @@
 //! [`routes::ROUTES`] first, the table that the router, the OpenAPI document and the tests of access are
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
-//! share), `memory.rs` (the budget of requests), `connections.rs` (how many there may be), `health.rs`, `monitor.rs` and
-//! `metrics.rs` (watching the log),
+//! share), `memory.rs` (the budget of requests), `connections.rs` (how many there may be), `health.rs` and `metrics.rs` (watching the log),
 //! `openapi.rs`, `page.rs`, and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
@@ -19,7 +18,6 @@ mod health;
 pub mod memory;
 mod metrics;
 mod middleware;
-mod monitor;
 pub mod openapi;
 mod page;
 pub mod problem;

@@ -20,8 +20,8 @@ use crate::memory::{Fixed, Held};
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
 use crate::middleware::rate::{Amounts, Charged};
-use crate::middleware::request_id::{REQUEST_ID, request_id};
 use crate::middleware::unread_body::UnreadBody;
+use crate::middleware::{REQUEST_ID, request_id};
 use crate::problem::Problem;
 use crate::routes::{Access, METRICS, NOWHERE, ROUTES, Route, Takes};
 

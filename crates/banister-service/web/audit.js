@@ -2,16 +2,15 @@
 
 import { h, panel, renderOnce } from "./dom.js";
 import { ago, count, fullTime, level, num, percent, vector } from "./format.js";
+import { EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
-import { EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
-import { policyBars } from "./bars.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
-import { safety } from "./proof.js";
-import { drawStrip } from "./draw.js";
-import { rowInWords } from "./context.js";
+import { policyBars } from "./bars.js";
 import { hrefOf } from "./decisions.js";
+import { rowInWords } from "./declared.js";
 import { loading } from "./experiment.js";
+import { drawStrip, safety } from "./proof.js";
 
 // Which action is the safe one: by name, or, among candidates, by its features; else it was added as "safe".
 function safeName(audit, experiment) {

@@ -1,10 +1,258 @@
-// The charts of one experiment: reward, every guardrail, prices, decisions per minute.
+// The charts of one experiment: reward, every guardrail, prices, decisions per minute. A live chart is a uPlot that is
+// made once and then only given new data.
 
-import { h } from "./dom.js";
+import { h, setText, show } from "./dom.js";
 import { clip, num } from "./format.js";
 import { directionOf } from "./direction.js";
 import { isOverSegments, shownInWords } from "./words.js";
-import { makeChart } from "./chart.js";
+import { colour, onTheme } from "./theme.js";
+
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((m) => m * 60);
+const SECONDS = [1, 2, 5, 10, 15, 30, ...MINUTES];
+const two = (v) => String(v).padStart(2, "0");
+
+function moment(time, dated) {
+  const date = new Date(time * 1000);
+  const day = dated ? `${date.toLocaleDateString(undefined, { month: "short", day: "numeric" })} ` : "";
+  return `${day}${two(date.getHours())}:${two(date.getMinutes())}${dated ? "" : `:${two(date.getSeconds())}`}`;
+}
+
+// Times on a 24-hour clock, with the day once the ticks are days apart.
+function timeTicks(_u, splits, _axis, _space, step) {
+  return splits.map((s) => {
+    const d = new Date(s * 1000);
+    if (step >= 86400) return d.toLocaleDateString(undefined, { month: "short", day: "numeric" });
+    return `${two(d.getHours())}:${two(d.getMinutes())}${step < 60 ? `:${two(d.getSeconds())}` : ""}`;
+  });
+}
+
+// The least and the greatest of what must be seen. Intervals begin as wide as the range, which would
+// leave nothing of the rest: what came early is cut off, more of it for series that are only `wide`.
+function extent(columns, series, whole) {
+  const times = columns[0],
+    first = times[0],
+    last = times[times.length - 1];
+  let low = Infinity,
+    high = -Infinity;
+  series.forEach((s, i) => {
+    const since = first + (last - first) * (whole || s.always ? 0 : s.wide ? 0.4 : 0.12);
+    columns[i + 1].forEach((value, at) => {
+      if (value === null || value === undefined || (times[at] < since && at < times.length - 3)) return;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    });
+  });
+  return low > high ? null : [low, high];
+}
+
+// The range of what is drawn, with room above and below, and zero where it is near.
+const yRange = (fromZero, state) => () => {
+  if (!state.extent) return [0, 1];
+  let [from, to] = state.extent;
+  if (fromZero) return [0, to > 0 ? to * 1.12 : 1];
+  if (!(to > from)) {
+    const room = Math.abs(to) * 0.1 || 0.5;
+    from -= room;
+    to += room;
+  }
+  const room = (to - from) * 0.08,
+    limit = state.limit;
+  if (limit) {
+    const label = (to - from) * 0.17;
+    if (limit.low && limit.value - label < from - room) return [limit.value - label, to + room];
+    if (!limit.low && limit.value + label > to + room) to = limit.value + label - room;
+  }
+  // A cost that must stay low is seen as a part of what is allowed: from zero.
+  const ceiling = limit && !limit.low;
+  return [from >= 0 && (ceiling || from - room < 0 || from < 0.35 * to) ? 0 : from - room, to + room];
+};
+
+// Bars stand for minutes, of which a few are shown even when there was only one.
+const xRange = (bars) => (u) => {
+  const times = u.data[0],
+    first = times[0],
+    last = times[times.length - 1];
+  if (bars) return [Math.min(first - 40, last - 9 * 60), last + 40];
+  return first === last ? [first - 30, last + 30] : [first, last];
+};
+
+// Areas behind the curves: where a guardrail forbids to be, and when the safe action was forced.
+function backdrop(u, chart) {
+  const { ctx, bbox } = u;
+  ctx.save();
+  const spans = chart.forced || [];
+  ctx.fillStyle = colour("--forced-area");
+  for (const [from, to] of spans) {
+    const a = Math.max(bbox.left, u.valToPos(from, "x", true));
+    const b = Math.min(bbox.left + bbox.width, u.valToPos(to, "x", true));
+    ctx.fillRect(a, bbox.top, Math.max(1, b - a), bbox.height);
+  }
+  if (chart.limit) {
+    const y = Math.min(bbox.top + bbox.height, Math.max(bbox.top, u.valToPos(chart.limit.value, "y", true)));
+    ctx.fillStyle = colour("--forbidden-area");
+    if (chart.limit.low) ctx.fillRect(bbox.left, y, bbox.width, bbox.top + bbox.height - y);
+    else ctx.fillRect(bbox.left, bbox.top, bbox.width, y - bbox.top);
+  }
+  ctx.restore();
+}
+
+function limitLabel(u, limit) {
+  const { ctx, bbox } = u,
+    dense = devicePixelRatio || 1;
+  const y = u.valToPos(limit.value, "y", true);
+  // On the forbidden side, where no curve should be, and for which the range leaves room.
+  const at = limit.low ? y + 13 * dense : y - 5 * dense;
+  ctx.save();
+  ctx.font = `${11 * dense}px ${getComputedStyle(document.body).fontFamily}`;
+  ctx.textAlign = "left";
+  ctx.lineJoin = "round";
+  ctx.lineWidth = 3 * dense;
+  ctx.strokeStyle = colour("--paper");
+  ctx.fillStyle = colour("--threshold");
+  ctx.strokeText(limit.label, bbox.left + 5 * dense, at);
+  ctx.fillText(limit.label, bbox.left + 5 * dense, at);
+  ctx.restore();
+}
+
+function legendItem(series) {
+  const value = h("b");
+  const mark = h("i", { class: `mark ${series.mark || "line"}`, "aria-hidden": "true" });
+  mark.style.color = `var(${series.colour})`;
+  return { node: h("span", null, mark, `${series.label} `, value), value };
+}
+
+// spec: { title, testid, note, series: [{ label, colour, dash, width, bars, step, hidden, mark, wide, always, spanning }], bands: [[upper, lower, colour]],
+// fromZero, bars, limit }. The columns given to `update` are in the order of the series, after the times.
+export function makeChart(spec) {
+  const state = { forced: [], limit: spec.limit || null, extent: null };
+  const place = h("div", { class: "plot" });
+  const when = h("span", { class: "when" });
+  const items = spec.series.map((series) => (series.label ? legendItem(series) : null));
+  const forcedKey = legendItem({ label: "safe action forced", mark: "area", colour: "--warn" }).node;
+  const legend = h(
+    "div",
+    { class: "readout" },
+    when,
+    items.map((item) => item && item.node),
+    forcedKey,
+  );
+  const where = h("span"),
+    empty = h("p", { class: "empty" });
+  const node = h(
+    "figure",
+    { class: "chart", "data-testid": spec.testid },
+    h("figcaption", null, h("h3", null, spec.title, where), spec.note ? h("span", { class: "note" }, spec.note) : null),
+    place,
+    empty,
+    legend,
+  );
+  let plot = null,
+    data = null;
+
+  const say = (u) => {
+    const index = u.cursor.idx ?? u.data[0].length - 1;
+    const time = u.data[0][index];
+    setText(when, time === undefined ? "" : moment(time, time - u.data[0][0] > 43200));
+    items.forEach(
+      (item, i) =>
+        item &&
+        setText(item.value, spec.series[i].read ? spec.series[i].read(u.data, index) : num(u.data[i + 1][index])),
+    );
+  };
+
+  const width = () => Math.max(220, Math.floor(place.clientWidth));
+  function make() {
+    const axis = {
+      stroke: () => colour("--quiet"),
+      font: `11px ${getComputedStyle(document.body).fontFamily}`,
+      grid: { stroke: () => colour("--faint"), width: 1 },
+      ticks: { show: false },
+    };
+    const series = spec.series.map((s) => ({
+      stroke: () => (s.hidden ? "transparent" : colour(s.colour)),
+      width: s.hidden ? 0 : (s.width ?? 1.8),
+      dash: s.dash,
+      spanGaps: Boolean(s.spanning),
+      fill: s.bars ? () => colour(s.colour) + (s.solid ? "" : "66") : undefined,
+      paths: s.bars
+        ? uPlot.paths.bars({ size: [0.7, 34], radius: 0.1 })
+        : s.step
+        ? uPlot.paths.stepped({ align: 1 })
+        : undefined,
+      points: { show: (u) => !s.hidden && !s.bars && u.data[0].length < 4, size: 6, fill: () => colour(s.colour) },
+    }));
+    plot = new uPlot(
+      {
+        width: width(),
+        height: spec.height || 200,
+        legend: { show: false },
+        padding: [8, 28, 0, 0],
+        series: [{}, ...series],
+        bands: (spec.bands || []).map(([upper, lower, name]) => ({
+          series: [upper + 1, lower + 1],
+          fill: () => colour(name) + "30",
+        })),
+        axes: [
+          Object.assign({}, axis, { values: timeTicks, space: 64, size: 28, incrs: spec.bars ? MINUTES : SECONDS }),
+          Object.assign({}, axis, { values: (_u, splits) => splits.map(num), size: 50, space: 32 }),
+        ],
+        scales: {
+          x: { time: true, range: xRange(spec.bars) },
+          y: { range: yRange(spec.fromZero, state) },
+        },
+        cursor: {
+          drag: { x: false, y: false },
+          y: false,
+          sync: { key: "banister", scales: ["x", null] },
+          points: { size: 6 },
+        },
+        hooks: {
+          drawAxes: [(u) => backdrop(u, state)],
+          draw: [(u) => state.limit && limitLabel(u, state.limit)],
+          setCursor: [say],
+        },
+      },
+      data,
+      place,
+    );
+    say(plot);
+  }
+
+  const resized = new ResizeObserver(() => {
+    if (plot && place.clientWidth && plot.width !== width()) plot.setSize({ width: width(), height: plot.height });
+  });
+  resized.observe(place);
+  const offTheme = onTheme(() => plot && plot.redraw(false));
+  return {
+    node,
+    // `within`: the segment that it shows, after the title; `reason`: why nothing is drawn.
+    update(columns, { forced, limit, within, reason } = {}) {
+      data = columns;
+      setText(where, within ? ` ${within}` : "");
+      setText(empty, reason || "Nothing to draw yet.");
+      state.forced = forced || [];
+      if (limit !== undefined) state.limit = limit;
+      const some = columns[0].length > 0;
+      show(empty, !some);
+      show(place, some);
+      show(legend, some);
+      if (!some) return;
+      state.extent = extent(columns, spec.series, spec.fromZero);
+      show(forcedKey, state.forced.length > 0);
+      items.forEach((item, i) => item && show(item.node, columns[i + 1].some((v) => v !== null)));
+      if (!plot) make();
+      else {
+        plot.setData(columns);
+        say(plot);
+      }
+    },
+    destroy() {
+      resized.disconnect();
+      offTheme();
+      if (plot) plot.destroy();
+    },
+  };
+}
 
 const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
 const DASHES = [undefined, [7, 4], [2, 3], [9, 3, 2, 3]];

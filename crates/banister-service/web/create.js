@@ -3,12 +3,11 @@
 import { h, panel, setAttr, setText, show } from "./dom.js";
 import { api, hasToken, may } from "./api.js";
 import { command, curl, toast } from "./dialog.js";
-import { checkbox, numberOrText, numbersOrText } from "./manage.js";
 import { hrefOf } from "./decisions.js";
-import { fieldBook } from "./fields.js";
+import { checkbox, numberOrText, numbersOrText } from "./manage.js";
+import { agentEditor, fieldBook } from "./fields.js";
 import { armsEditor, capField, guardrailsEditor, rangeField, rangeInputs } from "./editors.js";
 import { defaultOutcome, kindPicker, segmentsEditor } from "./kinds.js";
-import { agentEditor } from "./schema.js";
 
 function build(schema) {
   const book = fieldBook(),

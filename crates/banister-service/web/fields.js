@@ -1,6 +1,9 @@
-// Fields that know by which names the service calls them, so that its words appear beside them.
+// Fields that know by which names the service calls them, so that its words appear beside them; and a form of them from
+// the JSON Schema of the registry of agents, so that a new parameter needs no new page.
 
-import { freshId, h, setAttr, setText, show } from "./dom.js";
+import { append, freshId, h, setAttr, setText, show } from "./dom.js";
+import { num } from "./format.js";
+import { numberOrText } from "./manage.js";
 
 // "guardrails[0].range[1]" is shown at "guardrails[0].range" if nothing closer exists.
 function within(path, field) {
@@ -101,6 +104,135 @@ export function fieldBook() {
       const target = field ? field.inputs[0] || field.node : top;
       target.scrollIntoView({ block: "center" });
       if (target.focus) target.focus({ preventScroll: true });
+    },
+  };
+}
+
+// `$ref` and "or null" resolved: what is left says what kind of value it is.
+function resolve(schema, entry) {
+  let found = entry;
+  for (let depth = 0; depth < 8; depth++) {
+    const options = found.anyOf && found.anyOf.filter((o) => o.type !== "null");
+    if (found.$ref && found.$ref.startsWith("#/$defs/")) {
+      found = Object.assign({}, (schema.$defs || {})[found.$ref.slice(8)], strip(found, "$ref"));
+    } else if (options && options.length === 1) found = Object.assign({}, options[0], strip(found, "anyOf"));
+    else break;
+  }
+  const types = [].concat(found.type || []).filter((t) => t !== "null");
+  return Object.assign({}, found, { type: types[0] });
+}
+
+function strip(entry, key) {
+  const { [key]: _gone, ...rest } = entry;
+  return rest;
+}
+
+// Allowed values with what each means, from `enum` or from `oneOf` of constants.
+function choicesOf(entry) {
+  if (entry.type === "boolean") {
+    return [
+      { value: "true", text: "yes" },
+      { value: "false", text: "no" },
+    ];
+  }
+  if (entry.enum) return entry.enum.filter((v) => v !== null).map((v) => ({ value: String(v), text: String(v) }));
+  if (!entry.oneOf) return null;
+  const flat = entry.oneOf.flatMap((o) =>
+    o.const !== undefined
+      ? [{ value: String(o.const), text: o.description ? `${o.const}: ${o.description}` : String(o.const) }]
+      : (o.enum || []).map((v) => ({ value: String(v), text: String(v) }))
+  );
+  return flat.length ? flat : null;
+}
+
+// Descriptions are written for a terminal: what stands in `backticks` is code.
+function described(text) {
+  return (text || "").split("`").map((part, i) => (i % 2 ? h("code", null, part) : part));
+}
+
+function parameter(schema, name, entry, addField) {
+  const known = resolve(schema, entry),
+    choices = choicesOf(known);
+  const usual = known.default === undefined || known.default === null
+    ? "chosen by the service"
+    : String(typeof known.default === "number" ? num(known.default) : known.default);
+  const input = choices
+    ? h(
+      "select",
+      null,
+      h("option", { value: "" }, `default: ${usual}`),
+      choices.map((c) => h("option", { value: c.value }, c.text)),
+    )
+    : h("input", { autocomplete: "off", inputmode: MODES[known.type], placeholder: usual });
+  const read = () => {
+    if (input.value.trim() === "") return undefined;
+    if (known.type === "boolean") return input.value === "true";
+    return known.type === "string" || choices ? input.value : numberOrText(input.value);
+  };
+  return { name, node: addField([`agent.${name}`], name, input, described(known.description)), read };
+}
+
+const MODES = { integer: "numeric", number: "decimal" };
+
+// The confidence of the experiment is the agent's `delta`, said the other way round; labels are for results.
+const LEFT_OUT = new Set(["kind", "delta", "label"]);
+
+export function agentEditor(schema, addField) {
+  const kinds = (schema.oneOf || [])
+    .map((v) => ({
+      kind: ((v.properties || {}).kind || {}).const,
+      description: v.description || "",
+      properties: v.properties || {},
+    }))
+    .filter((v) => v.kind);
+  const select = h(
+    "select",
+    { "data-testid": "agent-kind" },
+    h("option", { value: "" }, "chosen by the service"),
+    kinds.map((k) => h("option", { value: k.kind }, k.kind)),
+  );
+  const groups = kinds.map((k) => {
+    const parameters = Object.entries(k.properties)
+      .filter(([name]) => !LEFT_OUT.has(name))
+      .map(([name, entry]) => parameter(schema, name, entry, addField));
+    return {
+      kind: k.kind,
+      parameters,
+      node: h(
+        "div",
+        { hidden: true },
+        h("p", { class: "note" }, described(k.description)),
+        h(
+          "div",
+          { class: "grid-fields" },
+          parameters.map((p) => p.node),
+        ),
+      ),
+    };
+  });
+  const node = h("div", { class: "stack" });
+  append(node, [
+    addField(
+      ["agent", "agent.kind"],
+      "Agent",
+      select,
+      "How it learns. Left to the service: opb for arms, segmented with segments, oplb with features, context or candidates.",
+    ),
+    groups.map((g) => g.node),
+  ]);
+  select.addEventListener("change", () => groups.forEach((g) => show(g.node, g.kind === select.value)));
+  return {
+    node,
+    kind: () => select.value,
+    read() {
+      const group = groups.find((g) => g.kind === select.value);
+      if (!group) return undefined;
+      const agent = { kind: group.kind };
+      for (const p of group.parameters) {
+        const value = p.read();
+        if (value !== undefined) agent[p.name] = value;
+      }
+      return agent;
     },
   };
 }

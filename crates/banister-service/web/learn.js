@@ -3,7 +3,7 @@
 import { foldingPanel, h, setText, show } from "./dom.js";
 import { count } from "./format.js";
 import { api, may } from "./api.js";
-import { fieldsOf } from "./context.js";
+import { fieldsOf } from "./declared.js";
 
 const PARQUET = "application/vnd.apache.parquet";
 

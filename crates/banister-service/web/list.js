@@ -2,13 +2,13 @@
 
 import { h, renderOnce, setAttr, setText, show, syncList } from "./dom.js";
 import { ago, count, fullTime } from "./format.js";
-import { api, hasToken, may } from "./api.js";
-import { command, curl } from "./dialog.js";
-import { poll } from "./poll.js";
 import { promises, reasonInWords, refusingInWords } from "./words.js";
-import { fieldsOf } from "./context.js";
+import { api, hasToken, may } from "./api.js";
+import { poll } from "./poll.js";
+import { command, curl } from "./dialog.js";
 import { hrefOf } from "./decisions.js";
 import { statusPills } from "./manage.js";
+import { fieldsOf } from "./declared.js";
 import { loading } from "./experiment.js";
 
 const SHORT = {

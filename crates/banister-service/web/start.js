@@ -1,10 +1,10 @@
 // What to do first: shown instead of charts while there is nothing to draw.
 
 import { h, panel, show } from "./dom.js";
+import { hullOf } from "./words.js";
 import { hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
-import { exampleRow, exampleSegment, fieldsOf } from "./context.js";
-import { hullOf } from "./words.js";
+import { exampleRow, exampleSegment, fieldsOf } from "./declared.js";
 
 // A request and a report such as this experiment takes.
 function examples(experiment) {

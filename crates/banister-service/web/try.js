@@ -2,12 +2,12 @@
 
 import { button, foldingPanel, h, setText, show } from "./dom.js";
 import { num, percent } from "./format.js";
+import { hullOf, reasonInWords } from "./words.js";
 import { api, hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
-import { exampleSegment, fieldsOf, rowInputs } from "./context.js";
 import { hrefOf } from "./decisions.js";
 import { checkbox, labelled, numberOrText, numbersOrText, outcomeInputs } from "./manage.js";
-import { hullOf, reasonInWords } from "./words.js";
+import { exampleSegment, fieldsOf, rowInputs } from "./declared.js";
 
 const random = () => Math.round(Math.random() * 100) / 100;
 const randomVector = (length) => Array.from({ length }, random);

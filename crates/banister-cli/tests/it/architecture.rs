@@ -234,15 +234,33 @@ fn modules(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     graph
 }
 
+/// The folders of all packages.
+fn packages() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap().flatten();
+    let others = [root().join("python"), root().join("xtask")];
+    crates.map(|entry| entry.path()).chain(others).collect()
+}
+
+/// Packages with `test = false` are not built a second time for unit tests, so that one there would never run.
+#[test]
+fn unit_tests_stand_where_they_run() {
+    for path in packages() {
+        let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap();
+        let mut files = Vec::new();
+        rust_files(&path.join("src"), &mut files);
+        let is_test = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("#[test]");
+        let tests: Vec<PathBuf> = files.into_iter().filter(is_test).collect();
+        assert!(
+            manifest.contains("\ntest = false\n") == tests.is_empty(),
+            "`test = false` in {} and {tests:?}",
+            path.display()
+        );
+    }
+}
+
 #[test]
 fn modules_of_a_crate_have_no_circles() {
-    let mut crates: Vec<PathBuf> = fs::read_dir(root().join("crates"))
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    crates.extend([root().join("python"), root().join("xtask")]);
-    for path in crates {
+    for path in packages() {
         let graph = modules(&path.join("src"));
         for name in graph.keys() {
             let reached = closure(&graph, name);

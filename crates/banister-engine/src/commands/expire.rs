@@ -1,8 +1,8 @@
-//! Expires decisions whose time to live is over: learns their outcomes, in the order of decisions.
+//! What the engine itself writes: decisions whose time to live is over, settled in their order, and alarms.
 
 use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
-use crate::events::{DecisionEvent, Event, OutcomeSoFar};
+use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
 use crate::refusal::Refusal;
 use crate::store::Key;
 
@@ -109,5 +109,24 @@ impl Transaction<'_> {
             self.charge(key, &record, &part.costs);
         }
         Ok(())
+    }
+}
+
+/// Records the alarms that folding has raised and no event records yet. Sent by the writer itself, after a commit that
+/// raised one.
+pub(crate) struct RecordAlarms;
+
+impl Command for RecordAlarms {
+    type Answer = ();
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
+        let raised: Vec<_> = (transaction.state.experiments())
+            .flat_map(|e| e.unrecorded().into_iter().map(|alarm| (e.key, alarm)))
+            .collect();
+        for (key, alarm) in raised {
+            let json = to_json(&alarm)?;
+            transaction.write(key, Event::AlarmRaised(json));
+        }
+        Ok(Reply::Ready(()))
     }
 }

@@ -6,28 +6,25 @@
 //! `queries`; knows neither the queue nor the writer.
 //!
 //! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
-//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes), then the changes of experiments:
-//! `create.rs`, `edit.rs`, `import.rs` and `record_alarms.rs`.
+//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), then the changes of
+//! experiments: `edit.rs` and `import.rs`.
 
 mod cancel;
-mod create;
 mod decide;
 mod decision_request;
 mod edit;
 mod expire;
 mod import;
-mod record_alarms;
 mod report;
 mod transaction;
 
 pub use cancel::{Cancel, Cancelled};
-pub use create::CreateExperiment;
 pub use decide::{Decide, Decided};
 pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
-pub use edit::{Edit, EditExperiment};
+pub use edit::{CreateExperiment, Edit, EditExperiment};
 pub use expire::Expire;
+pub(crate) use expire::RecordAlarms;
 pub use import::{ImportOutcomes, MOST_IMPORTED};
-pub(crate) use record_alarms::RecordAlarms;
 pub use report::{OutcomeReport, Report, Reported};
 pub use transaction::Transaction;
 

@@ -10,11 +10,10 @@ use crate::events::{
 };
 use crate::refusal::Refusal;
 use crate::state::{
-    Budgets, ClockSets, EngineState, Experiment, ExperimentStatus, OpenDecision, reserve,
-    worst_case,
+    Budgets, EngineState, Experiment, ExperimentStatus, OpenDecision, reserve, worst_case,
 };
 use crate::store::{Found, Key, Store, StoreError};
-use crate::time::Timestamp;
+use crate::time::{ClockSets, Timestamp};
 
 /// Commands of one commit see each other's decisions and reports through it.
 pub struct Transaction<'a> {

@@ -2,12 +2,11 @@
 //! byte, and sealed by a checksum.
 //!
 //! An event is all that the fold needs; nothing else is kept. Read [`Event`] here, then `record.rs` (an
-//! event as a store keeps it, and its seal), `author.rs` (who wrote it), `decision.rs`
+//! event as a store keeps it, its author and its seal), `decision.rs`
 //! (a decision and its candidates), `outcome.rs` (parts, complete outcomes, and their replay),
 //! `import.rs` (outcomes of another log) and `policy.rs` (policies with their certificates). May use the core crate,
 //! `time` and `refusal`; knows neither the store nor the state.
 
-mod author;
 mod decision;
 mod import;
 mod outcome;
@@ -18,14 +17,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use author::Author;
 pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
 pub(crate) use policy::relative_to_safe;
 pub use policy::{PolicyEstimates, PublishedPolicy};
 pub(crate) use record::to_json;
-pub use record::{EventKind, Record, shown_id};
+pub use record::{Author, EventKind, Record, shown_id};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {

@@ -1,6 +1,9 @@
-//! Records: events as a store keeps them, sealed.
+//! Records: events as a store keeps them, with their authors, sealed.
 
-use super::{Author, Event};
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use super::Event;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -151,4 +154,52 @@ pub fn shown_id(id: Option<&str>, number: u64) -> String {
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String, Refusal> {
     serde_json::to_string(value)
         .map_err(|e| Refusal::unavailable(format!("it cannot be encoded: {e}")))
+}
+
+/// Author of an event: the name of a token, or one of two names that no token has.
+#[derive(Debug, Clone)]
+pub struct Author {
+    name: Arc<str>,
+    /// True if it may come back to its own decisions only.
+    owns: bool,
+}
+
+impl Author {
+    /// Callers without a token, where none is needed.
+    pub const ANONYMOUS: &'static str = "anonymous";
+    /// The engine itself: expired decisions, alarms.
+    pub const ENGINE: &'static str = "banister";
+
+    /// The holder of a token, or a caller without one.
+    pub fn new(token: Option<Arc<str>>) -> Self {
+        static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| Author::ANONYMOUS.into());
+        Self {
+            name: token.unwrap_or_else(|| ANONYMOUS.clone()),
+            owns: false,
+        }
+    }
+
+    /// Restricts the author to decisions of its own: it may neither repeat others' nor report on them.
+    pub fn of_its_own(self) -> Self {
+        Self { owns: true, ..self }
+    }
+
+    pub(crate) fn engine() -> Self {
+        Self::new(Some(Self::ENGINE.into()))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true if it may come back to a decision of `other`.
+    pub(crate) fn may_touch(&self, other: &Self) -> bool {
+        !self.owns || other.name == self.name
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
 }

@@ -1,13 +1,14 @@
-//! Experiments as people look at them.
+//! Experiments as people look at them; what answers need of a declaration, imports, and the digest of what is learned.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use banister::AgentConfig;
 use banister::guarantee::Guarantee;
 use banister::monitor::Assumption;
-use banister::{ArmRanges, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig};
+use banister::{
+    AgentConfig, ArmRanges, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,11 +17,11 @@ use crate::events::to_json;
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
-    BudgetView, ClockSets, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState,
-    Experiment, ExperimentInfo, ExperimentStatus, ForcedSafe, RecordedAlarm, Segments, round,
+    BudgetView, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState, Experiment,
+    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, round,
 };
 use crate::store::Scope;
-use crate::time::Timestamp;
+use crate::time::{ClockSets, Timestamp};
 
 /// Bytes after which a part of a list ends, whatever its limit: experiments may be large.
 const MOST_BYTES: usize = 8 << 20;
@@ -367,4 +368,43 @@ pub(super) fn alarm(
 ) -> Option<ForcedSafe> {
     let is_over = |reason| reason == Fallback::BudgetExhausted && experiment.is_covered(sets, now);
     (experiment.trace.alarm.clone()).filter(|alarm| !is_over(alarm.reason))
+}
+
+/// Asks for the digest and the number of the experiment's last event: equal events, equal digests.
+#[derive(Debug)]
+pub struct ReadDigest(pub Arc<str>);
+
+impl Query for ReadDigest {
+    type Answer = (String, u64);
+
+    fn answer(self, state: &mut EngineState) -> Result<(String, u64), Refusal> {
+        let experiment = state.experiment(&self.0)?;
+        let digest = experiment
+            .digest()
+            .map_err(|e| Refusal::unavailable(e.to_string()))?;
+        Ok((digest, experiment.number))
+    }
+}
+
+#[derive(Debug)]
+pub struct ReadExperimentInfo(pub Arc<str>);
+
+impl Query for ReadExperimentInfo {
+    type Answer = Arc<ExperimentInfo>;
+
+    fn answer(self, state: &mut EngineState) -> Result<Arc<ExperimentInfo>, Refusal> {
+        Ok(state.experiment(&self.0)?.info.clone())
+    }
+}
+
+/// Asks for the imports of an experiment, oldest first.
+#[derive(Debug)]
+pub struct ReadImports(pub Arc<str>);
+
+impl Query for ReadImports {
+    type Answer = Vec<Imported>;
+
+    fn answer(self, state: &mut EngineState) -> Result<Vec<Imported>, Refusal> {
+        Ok(state.experiment(&self.0)?.imports.clone())
+    }
 }

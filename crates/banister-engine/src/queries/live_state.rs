@@ -5,12 +5,13 @@ use std::sync::Arc;
 use banister::ArmEstimate;
 use banister::decision::{Certificate, SegmentCertificate};
 use banister::monitor::Monitor;
+use banister::toolkit::CheckedProblem;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Query;
 use super::experiment::alarm;
-use super::{Query, in_units_of_certificates};
-use crate::events::PolicyEstimates;
+use crate::events::{PolicyEstimates, relative_to_safe};
 use crate::refusal::Refusal;
 use crate::state::{Core, EngineState, Experiment, ForcedSafe, LearnedView, RecordedAlarm, Share};
 use crate::time::Timestamp;
@@ -175,4 +176,24 @@ fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceV
             alarm_at: monitor.alarm_level().log10(),
         })
         .collect()
+}
+
+/// An action's estimate in the units of certificates: its signal under a relative guardrail is the excess over the
+/// factor times the safe mean.
+pub fn in_units_of_certificates(
+    problem: &CheckedProblem,
+    own: &ArmEstimate,
+    safe: Option<&ArmEstimate>,
+    is_safe: bool,
+) -> ArmEstimate {
+    let costs = problem.guardrails.iter().zip(&own.costs).enumerate();
+    ArmEstimate {
+        costs: costs
+            .map(|(i, (guardrail, &own))| {
+                let safe = safe.and_then(|s| s.costs.get(i));
+                relative_to_safe(guardrail, own, safe, is_safe)
+            })
+            .collect(),
+        ..own.clone()
+    }
 }

@@ -3,29 +3,24 @@
 //! They are answered from memory, also while the log is unavailable. May use `state` and `events`;
 //! know neither the store nor the commands.
 //!
-//! Read `experiment.rs` (experiments as declared), `live_state.rs` with `estimates.rs` (the policy now and the agent's
-//! estimates), `segments.rs` (the same by segment), `history.rs` (the trace over time), then the small ones:
-//! `experiment_info.rs`, `digest.rs`, `stats.rs` and `ttl.rs`.
+//! Read `experiment.rs` (experiments as declared), `live_state.rs` (the policy now and the agent's estimates),
+//! `segments.rs` (the same by segment), `history.rs` (the trace over time), `stats.rs` and `ttl.rs`.
 
-mod digest;
-mod estimates;
 mod experiment;
-mod experiment_info;
 mod history;
 mod live_state;
 mod segments;
 mod stats;
 mod ttl;
 
-pub use digest::ReadDigest;
-pub use estimates::in_units_of_certificates;
 pub use experiment::{
-    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadExperiment, Refusing,
-    RenderedView, SummariseExperiments,
+    ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadDigest, ReadExperiment,
+    ReadExperimentInfo, ReadImports, Refusing, RenderedView, SummariseExperiments,
 };
-pub use experiment_info::{ReadExperimentInfo, ReadImports};
 pub use history::{HistoryView, ReadHistory};
-pub use live_state::{ArmState, EvidenceView, ExperimentState, ReadState};
+pub use live_state::{
+    ArmState, EvidenceView, ExperimentState, ReadState, in_units_of_certificates,
+};
 pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;

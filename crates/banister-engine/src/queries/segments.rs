@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
-use super::estimates::in_units_of_certificates;
+use super::live_state::in_units_of_certificates;
 use crate::events::PolicyEstimates;
 use crate::refusal::Refusal;
 use crate::state::{Core, EngineState, Experiment, SegmentsView};

@@ -2,8 +2,8 @@
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{ClockSets, EngineState, ExperimentStatus};
-use crate::time::Timestamp;
+use crate::state::{EngineState, ExperimentStatus};
+use crate::time::{ClockSets, Timestamp};
 
 /// Asks for the experiments with a time to live.
 pub(crate) struct ReadTtls;

@@ -12,10 +12,10 @@ use banister::toolkit::CheckedProblem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::clock::ClockSets;
 use super::period::bounds;
 use crate::events::Charge;
 use crate::object::OneOrMany;
+use crate::time::ClockSets;
 use crate::time::Timestamp;
 
 /// Decisions from which on their rate is known well enough to pace by.

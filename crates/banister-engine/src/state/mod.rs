@@ -5,11 +5,10 @@
 //!
 //! Read this page's [`EngineState`], then `declaration/` (an experiment as declared, and its checks),
 //! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `budget.rs` with `period.rs` (money over
-//! time), `open.rs` (open decisions in memory), `clock.rs` (times before the clock was set), `history.rs` (the trace
+//! time), `open.rs` (open decisions in memory), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
 
 mod budget;
-mod clock;
 mod declaration;
 mod experiment;
 mod experiment_info;
@@ -24,13 +23,12 @@ use std::collections::{BTreeMap, HashMap};
 use crate::events::{Author, Event, Record};
 use crate::refusal::Refusal;
 use crate::store::{Store, StoreError};
-use crate::time::Timestamp;
+use crate::time::{ClockSets, Timestamp};
 
 pub(crate) use budget::worst_case;
 pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 #[cfg(test)]
 pub(crate) use budget::{Forgets, PLANTED};
-pub use clock::ClockSets;
 pub use declaration::{
     CheckedDeclaration, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, GivenSegment,
     Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,

@@ -2,13 +2,12 @@
 //!
 //! May use everything else in the crate; nothing else in the crate uses it. Read `queue.rs` (the way in)
 //! and `job.rs` (a command or query with its reply channel), then `commit.rs` (the loop and the group
-//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `expiry.rs` (the thread that finds
-//! decisions whose time to live is over), `verify.rs` (the thread that verifies the log) and `platform.rs` (what all of it
-//! needs of the machine). `tests/simulation/` runs it on another platform, under faults.
+//! commit), `clock.rs` (the log's time), `recovery.rs` (opening the log, outages), `background.rs` (the threads that
+//! find decisions whose time to live is over and verify the log) and `platform.rs` (what all of it needs of the machine). `tests/simulation/` runs it on another platform, under faults.
 
+mod background;
 mod clock;
 mod commit;
-mod expiry;
 mod job;
 mod platform;
 mod queue;
@@ -17,7 +16,6 @@ mod recovery;
 #[cfg(test)]
 #[path = "../../tests/simulation/mod.rs"]
 mod simulation;
-mod verify;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -104,8 +102,8 @@ impl Writer {
         let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
         let readers = Arc::new(Readers::new(database.clone()));
-        expiry::start(readers.clone(), handle.by(Author::engine()))?;
-        verify::start(readers.clone(), handle.clone())?;
+        background::start_expiry(readers.clone(), handle.by(Author::engine()))?;
+        background::start_verification(readers.clone(), handle.clone())?;
         let machine = Machine {
             database,
             readers: readers.clone(),

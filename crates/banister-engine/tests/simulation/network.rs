@@ -8,7 +8,7 @@ use banister::Fallback;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-use super::super::expiry::overdue;
+use super::super::background::overdue;
 use super::super::job::{CommandJob, Job, QueryJob};
 use super::connection::{Connection, SetsKnown};
 use super::database::Shared;

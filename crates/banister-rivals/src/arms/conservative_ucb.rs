@@ -15,7 +15,7 @@ use banister::{Error, Problem};
 
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
-use crate::setting::known_safe_costs;
+use crate::parameters::known_safe_costs;
 
 config! {
     /// Conservative UCB on costs: plays the arm with the largest optimistic reward whenever the pessimistic costs

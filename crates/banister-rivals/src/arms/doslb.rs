@@ -11,7 +11,7 @@ use banister::solve::{Lp, Status};
 use banister::toolkit::open_unit;
 use banister::{Error, Problem};
 
-use super::phase_one::PhaseOne;
+use super::program::PhaseOne;
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
 

@@ -24,8 +24,8 @@ use serde_json::Value;
 use super::budget::{Knapsacks, KnapsacksState};
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
+use crate::parameters::horizon;
 use crate::saved::{part, to_part};
-use crate::setting::horizon;
 
 config! {
     /// LagrangeBwK: EXP3.P over the arms against Hedge over the resources, on the Lagrangian of the budgets; the

@@ -3,7 +3,7 @@
 use banister::solve::{Lp, Status};
 use banister::toolkit::Bounds;
 
-use super::phase_one::PhaseOne;
+use super::program::PhaseOne;
 
 /// max_π min_i (τ_i − π·l_i), and a policy that has it.
 pub(super) struct LargestMargin {

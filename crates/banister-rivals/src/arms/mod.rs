@@ -1,6 +1,6 @@
 //! Rivals on K arms.
 //!
-//! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`, `phase_one`,
+//! `rival` turns a rule into an agent; `evidence` and `plan` are what a rule reads and writes; `program`,
 //! `budget`, `posterior`, `divergence`, `ops`, `descent`, `margin` and `perturbation` serve several rules. Every other
 //! file is one paper.
 
@@ -20,7 +20,6 @@ mod margin;
 mod ops;
 mod perturbation;
 mod pessimistic_optimistic;
-mod phase_one;
 mod plan;
 mod posterior;
 mod primal_dual_bwk;

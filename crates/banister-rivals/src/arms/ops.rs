@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::descent::Descent;
 use super::margin::LargestMargin;
 use super::{ArmEvidence, ArmRival, Plan, Rule};
+use crate::parameters::known_safe_costs;
 use crate::saved::{part, to_part};
-use crate::setting::known_safe_costs;
 
 /// Choice of the policy that is then mixed with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

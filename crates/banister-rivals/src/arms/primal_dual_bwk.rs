@@ -23,8 +23,8 @@ use serde_json::Value;
 use super::budget::{Knapsacks, KnapsacksState};
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
+use crate::parameters::horizon;
 use crate::saved::{part, to_part};
-use crate::setting::horizon;
 
 config! {
     /// PrimalDualBwK: plays the arm with the largest optimistic reward per priced optimistic consumption, where a

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ArmEvidence, Plan};
 use crate::config::RivalConfig;
-use crate::setting::no_relative;
+use crate::parameters::no_relative;
 use crate::status;
 use crate::stream::{Stream, StreamState};
 

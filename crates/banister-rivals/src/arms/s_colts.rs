@@ -15,7 +15,7 @@ use banister::{Error, Problem};
 use super::perturbation::Perturbation;
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
-use crate::setting::known_safe_costs;
+use crate::parameters::known_safe_costs;
 use crate::stream::Stream;
 
 config! {

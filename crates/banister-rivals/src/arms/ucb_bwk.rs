@@ -17,11 +17,11 @@ use banister::{Error, Problem};
 use serde_json::Value;
 
 use super::budget::Knapsacks;
-use super::phase_one::PhaseOne;
+use super::program::PhaseOne;
 use super::{ArmConfig, ArmEvidence, ArmRival, Plan, Rule, RuleOnArms};
 use crate::config::{Registered, config};
+use crate::parameters::horizon;
 use crate::saved::{part, to_part};
-use crate::setting::horizon;
 
 config! {
     /// UCB for bandits with knapsacks: the best policy if every reward is as high and every cost as low as its

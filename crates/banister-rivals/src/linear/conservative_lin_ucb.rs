@@ -17,8 +17,8 @@ use serde_json::Value;
 use super::lin_ucb::optimistic;
 use super::{Evidence, LinearConfig, LinearRival, Plan, Rule, RuleOnFeatures};
 use crate::config::{Registered, config, regression};
+use crate::parameters::known_safe_costs;
 use crate::saved::{part, to_part};
-use crate::setting::known_safe_costs;
 
 config! {
     /// Conservative LinUCB: plays the optimistic action if the largest costs that all actions so far may have

@@ -1,4 +1,4 @@
-//! Rivals on feature vectors: `rival` and `agent` turn a rule into an agent, `plan`, `scaling` and `sampled` serve
+//! Rivals on feature vectors: `rival` and `agent` turn a rule into an agent, `scaling` and `sampled` serve
 //! several rules, every other file is one paper.
 //!
 //! Reward and costs are regressed on all d coordinates of the features, nothing projected: signal i has
@@ -15,7 +15,6 @@ mod hp_ucb;
 mod hplc_lucb;
 mod lin_ts;
 mod lin_ucb;
-mod plan;
 mod rival;
 mod roful;
 mod safe_lts;
@@ -37,8 +36,7 @@ pub use roful::RofulConfig;
 pub use safe_lts::SafeLtsConfig;
 pub use safe_lucb::SafeLucbConfig;
 
-use plan::Plan;
 pub(crate) use rival::RuleOnFeatures;
 use rival::{LinearConfig, LinearRival, Rule};
 use sampled::Sample;
-use scaling::Scaling;
+use scaling::{Plan, Scaling};

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{Evidence, Plan, Play};
 use crate::config::RivalConfig;
 use crate::parameters::Parameters;
-use crate::setting::no_relative;
+use crate::parameters::no_relative;
 use crate::status;
 use crate::stream::{Stream, StreamState};
 

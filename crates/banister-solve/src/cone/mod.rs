@@ -19,12 +19,11 @@
 //! | `problem.rs` | the problem, its limits and its answer |
 //! | `passes.rs`, `pair_passes.rs` | vectorised passes over actions and over pairs |
 //! | `scaled.rs` | the problem in the search's units: one guardrail ‖Zπ‖ ≤ u'π, the others as rows |
-//! | `policy.rs`, `search.rs` | the best policy, checked against the problem; the proof so far |
+//! | `policy.rs`, `search.rs` | the best policy, checked against the problem, its shadow prices; the proof so far |
 //! | `kkt.rs`, `linear.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
 //! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
 //! | `several.rs` | several guardrails: branch and bound over directions |
-//! | `prices.rs` | shadow prices |
 //! | `solver.rs` | the search as a whole |
 //!
 //! Every bound is computed from all actions by a formula that holds whatever led to it, so rounding
@@ -37,7 +36,6 @@ mod pair_passes;
 mod pairs;
 mod passes;
 mod policy;
-mod prices;
 mod problem;
 mod scaled;
 mod search;

@@ -3,7 +3,7 @@
 use super::linear::Linear;
 use super::pairs::{Pairs, SMALL};
 use super::passes;
-use super::prices::Prices;
+use super::policy::Prices;
 use super::problem::{ConeLimits, ConeProblem, ConeSolution};
 use super::scaled::ScaledProblem;
 use super::search::{Search, WorkBudget};

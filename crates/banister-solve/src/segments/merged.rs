@@ -5,10 +5,8 @@
 //! is the price. The blocks' corners of the last solve are kept, with two tournaments that know the next
 //! edge to take and the last one taken: after a change we walk from there.
 
-use super::hull::Hull;
-use super::solution::BlockSolution;
+use super::problem::BlockSolution;
 use super::table::{Block, BlockTable};
-use super::tournament::Tournament;
 use crate::lp::Status;
 
 /// Recounts after which the walk only goes down. Rounding only: the first one nearly always agrees.
@@ -247,5 +245,160 @@ impl Merged {
             table.clear();
             out.set_infeasible();
         }
+    }
+}
+
+/// The concave hull of one block's points (c, r), from the cheapest action to the most rewarding: corners by increasing
+/// cost, and the slopes of the edges between them, which decrease.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hull {
+    order: Vec<usize>,
+    pub corners: Vec<Corner>,
+    pub slopes: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Corner {
+    pub action: usize,
+    pub cost: f64,
+    pub reward: f64,
+}
+
+impl Hull {
+    pub(super) fn build(&mut self, block: &Block) {
+        let (r, c) = (&block.rewards, &block.costs[0]);
+        if self.order.len() != r.len() {
+            self.order.clear();
+            self.order.extend(0..r.len());
+        }
+        // Of identical actions the safe one stands first, then the lower index.
+        self.order.sort_unstable_by(|&a, &b| {
+            let cost = c[a].total_cmp(&c[b]);
+            let reward = || r[b].total_cmp(&r[a]);
+            let index = || (a != block.safe, a).cmp(&(b != block.safe, b));
+            cost.then_with(reward).then_with(index)
+        });
+        self.corners.clear();
+        self.slopes.clear();
+        for &action in &self.order {
+            let (cost, reward) = (c[action], r[action]);
+            let corner = Corner {
+                action,
+                cost,
+                reward,
+            };
+            let Some(mut last) = self.corners.last().copied() else {
+                self.corners.push(corner);
+                continue;
+            };
+            if reward <= last.reward {
+                continue;
+            }
+            let mut slope = last.slope_to(corner);
+            // The slopes as rounded decide, so that they decrease strictly.
+            while self.slopes.last().is_some_and(|&before| slope >= before) {
+                self.slopes.pop();
+                self.corners.pop();
+                last = self.corners[self.slopes.len()];
+                slope = last.slope_to(corner);
+            }
+            self.corners.push(corner);
+            self.slopes.push(slope);
+        }
+    }
+
+    /// Slope of the edge that leaves corner `at` towards higher cost, if any.
+    pub(super) fn next(&self, at: usize) -> Option<f64> {
+        self.slopes.get(at).copied()
+    }
+
+    /// Slope of the edge that arrives at corner `at`, if any.
+    pub(super) fn last(&self, at: usize) -> Option<f64> {
+        self.slopes[..at].last().copied()
+    }
+}
+
+impl Corner {
+    fn slope_to(self, other: Self) -> f64 {
+        // Costs that differ by next to nothing must not make a price infinite.
+        ((other.reward - self.reward) / (other.cost - self.cost)).min(f64::MAX)
+    }
+}
+
+/// The block with the largest key, kept up to date block by block: a tree of winners over the blocks' keys.
+#[derive(Debug, Clone)]
+pub(super) struct Tournament {
+    /// Node 1 is the root, the leaves are the last half.
+    nodes: Vec<(f64, u32)>,
+    /// True if of equal keys the later block wins.
+    later: bool,
+}
+
+/// Key of a block that does not take part.
+const OUT: f64 = f64::NEG_INFINITY;
+
+impl Tournament {
+    pub(super) fn new(later: bool) -> Self {
+        Self {
+            nodes: vec![(OUT, 0); 2],
+            later,
+        }
+    }
+
+    fn leaves(&self) -> usize {
+        self.nodes.len() / 2
+    }
+
+    /// Makes room for this many blocks. Keys are lost where it grows: true if so.
+    pub(super) fn reserve(&mut self, blocks: usize) -> bool {
+        if blocks <= self.leaves() {
+            return false;
+        }
+        let leaves = blocks.next_power_of_two();
+        self.nodes.clear();
+        self.nodes.resize(2 * leaves, (OUT, 0));
+        for (block, leaf) in self.nodes[leaves..].iter_mut().enumerate() {
+            leaf.1 = block as u32;
+        }
+        true
+    }
+
+    /// Sets a key without replaying; [`Tournament::replay`] must follow.
+    pub(super) fn enter(&mut self, block: usize, key: Option<f64>) {
+        let leaf = self.leaves() + block;
+        self.nodes[leaf] = (key.unwrap_or(OUT), block as u32);
+    }
+
+    pub(super) fn replay(&mut self) {
+        for node in (1..self.leaves()).rev() {
+            self.nodes[node] = self.winner_at(node);
+        }
+    }
+
+    pub(super) fn set(&mut self, block: usize, key: Option<f64>) {
+        self.enter(block, key);
+        let mut node = (self.leaves() + block) / 2;
+        while node > 0 {
+            self.nodes[node] = self.winner_at(node);
+            node /= 2;
+        }
+    }
+
+    #[inline]
+    fn winner_at(&self, node: usize) -> (f64, u32) {
+        let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+        let first = if self.later {
+            left.0 > right.0
+        } else {
+            left.0 >= right.0
+        };
+        if first { left } else { right }
+    }
+
+    /// The winning block and its key, if any block takes part.
+    #[inline]
+    pub(super) fn winner(&self) -> Option<(usize, f64)> {
+        let (key, block) = self.nodes[1];
+        (key > OUT).then_some((block as usize, key))
     }
 }

@@ -12,24 +12,17 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `problem.rs` | the problem, kept up to date block by block |
-//! | `solution.rs` | sums and certificate |
+//! | `problem.rs` | the problem, kept up to date block by block; sums and certificate |
 //! | `table.rs` | the policies of all blocks and their sums in floating point |
-//! | `hull.rs` | the concave hull of one block's points (c, r) |
-//! | `merged.rs` | one coupling row: the hulls' edges by decreasing slope, up to the threshold |
-//! | `tournament.rs` | the block whose edge is next in that order |
+//! | `merged.rs` | one coupling row: the edges of the blocks' hulls by decreasing slope, up to the threshold |
 //! | `simplex/` | everything else: a revised simplex with one convexity row per block |
 //! | `once.rs` | user-supplied problems, in whatever units |
 
-mod hull;
 mod merged;
 mod once;
 mod problem;
 mod simplex;
-mod solution;
 mod table;
-mod tournament;
 
 pub use once::{Scope, SegmentPrices, SegmentProblem, SegmentSolution};
-pub use problem::BlockLp;
-pub use solution::BlockSolution;
+pub use problem::{BlockLp, BlockSolution};

@@ -1,10 +1,12 @@
-//! The cone solver against grids, slow searches and Clarabel, and by its own certificate.
-
-use crate::common;
+//! The cone solver against grids, slow searches and Clarabel, and by its own certificate; rounds allocate
+//! nothing.
 
 use banister_solve::{ConeLimits, ConeSolution, ConeSolver, Status};
 use common::Rng;
 use common::cone::{ConeCase, World};
+use counting::allocations;
+
+use crate::{common, counting};
 
 fn limits(relative_gap: f64) -> ConeLimits<'static> {
     ConeLimits {
@@ -287,5 +289,26 @@ fn degenerate_sizes() {
         check(&case, solution);
         assert_eq!(solution.status, Status::Optimal, "{solution:?}");
         assert!(solution.support.len() <= 2);
+    }
+}
+
+#[test]
+fn rounds_allocate_nothing() {
+    for (k, d, m) in [(10, 3, 1), (100, 8, 1), (300, 4, 1), (20, 5, 2), (30, 8, 3)] {
+        let mut world = World::new(9, k, d, m, false);
+        let mut solver = ConeSolver::default();
+        let mut late = 0;
+        for round in 0..250 {
+            let case = world.round();
+            let before = allocations();
+            let solution = solver.solve(&case.problem(), &mut ConeLimits::default());
+            let count = allocations() - before;
+            let support = solution.support.clone();
+            world.play(&support);
+            if round >= 50 {
+                late += count;
+            }
+        }
+        assert_eq!(late, 0, "K = {k}, d = {d}, m = {m}");
     }
 }

@@ -2,10 +2,8 @@
 
 mod common;
 mod cone;
-mod cone_allocation;
 mod cone_hostile;
 mod cone_oracles;
-mod cone_search;
 mod cone_several;
 #[allow(unsafe_code)]
 #[path = "common/counting.rs"]

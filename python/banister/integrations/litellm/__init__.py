@@ -1,6 +1,6 @@
 """Routing of LLM calls under a guardrail, as a routing strategy of LiteLLM's Router.
 
-In reading order: `prices` (the most that a call can cost), `models` (the arms), `declaration` (arguments and the
+In reading order: `models` (the arms, and the most that a call can cost), `declaration` (arguments and the
 problem they declare), `backends` (an agent in this process, or the service), `calls` (calls under way and their
 sums), `outcomes` (their ends, judged and learned), `savings` (dollars spent), `routing` (the strategy).
 """

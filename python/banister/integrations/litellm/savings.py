@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .calls import ArmTotals
-from .prices import Prices
+from .models import Prices
 
 
 @dataclass(frozen=True)

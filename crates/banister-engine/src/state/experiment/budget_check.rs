@@ -17,7 +17,7 @@ use crate::events::{DecisionEvent, PublishedPolicy};
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::budget::{Account, BudgetView, Budgets, cost_of, worst_case};
-use crate::state::clock::ClockSets;
+use crate::time::ClockSets;
 use crate::time::Timestamp;
 
 /// A policy made for budgets.

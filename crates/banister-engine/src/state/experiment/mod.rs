@@ -10,34 +10,32 @@ mod change;
 mod missing;
 mod policy;
 mod saved;
-mod view_cache;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+pub use alarm::{AlarmRaised, RecordedAlarm};
 use banister::{Agent, Fallback, Origin, Registry as _};
+use budget_check::Allowed;
+pub(crate) use budget_check::reserve;
+pub use change::Change;
+pub use missing::{ArmMissing, Missing};
+pub(crate) use saved::{InSnapshots, mark, read_mark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::events::PublishedPolicy;
-use crate::events::{DecisionEvent, Event, OutcomeEvent, Record, shown_id};
+use crate::events::{DecisionEvent, Event, OutcomeEvent, PublishedPolicy, Record, shown_id};
 use crate::state::budget::Budgets;
-use crate::state::clock::ClockSets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
 use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
 use crate::state::learner::{
     Arm, Core, ExperimentStatus, Learner, LearnerEvent, PendingDecision, PolicyInputs,
 };
+use crate::time::ClockSets;
 use crate::time::Timestamp;
-pub use alarm::{AlarmRaised, RecordedAlarm};
-use budget_check::Allowed;
-pub(crate) use budget_check::reserve;
-pub use change::Change;
-pub use missing::{ArmMissing, Missing};
-pub(crate) use saved::{InSnapshots, mark, read_mark};
-use view_cache::ViewCache;
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
@@ -456,4 +454,28 @@ fn inputs(
         status,
         is_forced,
     })
+}
+
+/// Cache of a view of an experiment, valid until its next event: the view with the number of the last event that it shows and the periods of its budgets. `Any`, because views are
+/// types of the queries, which this module does not know.
+#[derive(Default)]
+pub(crate) struct ViewCache(Option<((u64, i64), Arc<dyn Any + Send + Sync>)>);
+
+impl ViewCache {
+    /// Returns the view as of an event and of periods, and makes it if the cache holds another.
+    pub(crate) fn get<T: Any + Send + Sync>(
+        &mut self,
+        shown: (u64, i64),
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        if let Some((at, view)) = &self.0
+            && *at == shown
+            && let Ok(known) = view.clone().downcast::<T>()
+        {
+            return known;
+        }
+        let made = Arc::new(make());
+        self.0 = Some((shown, made.clone()));
+        made
+    }
 }

@@ -9,12 +9,11 @@
 //! certificate.
 //!
 //! Read `core.rs` (the agent and its policies) with `policy_inputs.rs` (what a policy needs beside the agent), then `actor.rs`
-//! (a detached learner), `pool.rs` (the threads) and `detached.rs` (all of them by name). May use `events` and
+//! (a detached learner), and `pool.rs` (all of them by name, and their threads). May use `events` and
 //! `declaration`; knows neither commands nor the writer.
 
 mod actor;
 mod core;
-mod detached;
 mod policy_inputs;
 mod pool;
 
@@ -27,9 +26,9 @@ pub(crate) use self::core::{
     Core, LearnedView, LearnerEvent, NamedAlarm, PendingDecision, SegmentsView, add_arm,
 };
 pub(crate) use actor::Actor;
-pub(crate) use detached::Detached;
 pub(crate) use policy_inputs::PolicyInputs;
 pub use policy_inputs::{Arm, ExperimentStatus};
+pub(crate) use pool::Detached;
 
 use crate::refusal::Refusal;
 

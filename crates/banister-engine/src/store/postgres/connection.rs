@@ -1,4 +1,4 @@
-//! Connections: from an address to a session that is set up as the log needs it.
+//! Connections: from an address to a session that is set up as the log needs it; hearing of what others wrote.
 //!
 //! Addresses are those of libpq, as a URL or as words (`host=… dbname=…`); several hosts may be given.
 //! `sslmode` says how much a connection is protected:
@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use super::CHANNEL;
 use super::session::Session;
 use crate::store::{PostgresLog, StoreError};
 
@@ -127,6 +128,47 @@ pub(super) fn shown_config(config: &Config) -> String {
     let hosts: Vec<String> = hosts.into_iter().enumerate().map(with_port).collect();
     let database = config.get_dbname().or(config.get_user()).unwrap_or("");
     format!("{}/{database}", hosts.join(","))
+}
+
+/// Longest time between calls of `wake`, whose answer ends the thread.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The first wait before connecting again; each next one is twice as long, up to [`PAUSE`].
+const FIRST: Duration = Duration::from_millis(100);
+
+/// Calls `wake` on every notification, and about every second, until it says no.
+pub(crate) fn listen(log: PostgresLog, wake: Box<dyn Fn() -> bool + Send>) {
+    let thread = std::thread::Builder::new().name("banister-listen".into());
+    // Without the thread others' events are found a little later, by looking.
+    let _ = thread.spawn(move || {
+        let mut wait = FIRST;
+        while wake() {
+            match wait_for_commits(&log, &*wake, || wait = FIRST) {
+                Ok(()) => return,
+                // Trouble with the log is the writer's to report.
+                Err(_) => {
+                    std::thread::sleep(wait);
+                    wait = (2 * wait).min(PAUSE);
+                }
+            }
+        }
+    });
+}
+
+/// Listens until `wake` says no, or until the connection breaks.
+fn wait_for_commits(
+    log: &PostgresLog,
+    wake: &dyn Fn() -> bool,
+    connected: impl FnOnce(),
+) -> Result<(), StoreError> {
+    let mut session = connect(log, log.statement_timeout)?;
+    let listen = format!("LISTEN {CHANNEL}");
+    session.run(async |client| client.batch_execute(&listen).await)?;
+    connected();
+    // What was written before anybody listened is to be found now.
+    while wake() {
+        session.wait(PAUSE)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 mod connection;
 mod error;
 mod layout;
-mod listen;
 mod session;
 mod sql;
 mod tls;
@@ -23,8 +22,7 @@ use super::{
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
 
-pub(super) use connection::shown;
-pub(super) use listen::listen;
+pub(super) use connection::{listen, shown};
 
 use error::of;
 use session::Session;

@@ -1,6 +1,5 @@
 //! The log in one file: SQLite in WAL mode, every commit synced.
 
-mod backup;
 mod file;
 
 use std::io::ErrorKind;
@@ -16,8 +15,7 @@ use super::{
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
-pub(super) use backup::backup;
-pub(super) use file::{UNEXPLAINED, explain, exposed, gone, id_file};
+pub(super) use file::{UNEXPLAINED, backup, explain, exposed, gone, id_file};
 use file::{failed, identity, keep_id, kept_id, lost, make_private};
 
 /// Marks the file as ours ("bani"), so that nobody else's is taken for a log.

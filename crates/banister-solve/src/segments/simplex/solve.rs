@@ -4,7 +4,7 @@ use super::basis::{Basic, Simplex};
 use super::column::Column;
 use super::primal::End;
 use crate::lp::Status;
-use crate::segments::solution::BlockSolution;
+use crate::segments::problem::BlockSolution;
 use crate::segments::table::{Block, BlockTable, dot};
 
 /// Rest of the artificial variable that, beyond this, relative to the row's largest sum, means that no

@@ -1,7 +1,4 @@
-//! Thread that finds decisions whose time to live is over.
-//!
-//! It searches beside the writer, so that the writer never waits for a long search; what it finds goes
-//! through the queue like every command, and is checked again there.
+//! Threads that search the log beside the writer, so that the writer never waits for a long search.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +6,16 @@ use std::time::Duration;
 use super::queue::WriterHandle;
 use crate::commands::Expire;
 use crate::queries::{ReadTtls, TtlStatus, Ttls};
-use crate::store::{Readers, Span, Store, StoreError};
+use crate::store::{Readers, Span, Store, StoreError, verify_page};
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Decisions of one command.
 const CHUNK: usize = 1000;
 
-/// Starts the thread; it ends with the writer.
-pub(super) fn start(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Result<()> {
+/// Starts the thread that finds decisions whose time to live is over; it ends with the writer.
+///
+/// What it finds goes through the queue like every command, and is checked again there.
+pub(super) fn start_expiry(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Result<()> {
     let search = move || {
         loop {
             std::thread::sleep(PAUSE);
@@ -81,4 +80,56 @@ fn last_before(store: &mut dyn Store, ttls: &Ttls, status: &TtlStatus) -> Result
         }
     }
     Ok(low)
+}
+
+/// Pause between pages: others read the log, too.
+const PAGE_PAUSE: Duration = Duration::from_millis(1);
+/// Pause where the log cannot be read.
+const OUTAGE: Duration = Duration::from_millis(500);
+
+/// Starts the thread that reads the whole log once, after every start, and verifies its seals; it ends with the last
+/// event that is there.
+///
+/// A start folds the events since the snapshots, and verifies those. The others are read here; damage that is found ends
+/// the writing, in the words of `rebuild`.
+pub(super) fn start_verification(
+    readers: Arc<Readers>,
+    handle: WriterHandle,
+) -> std::io::Result<()> {
+    let verify = move || {
+        let mut number = 0;
+        loop {
+            // What a start finds damaged by itself, it says itself.
+            if !readers.is_available() {
+                std::thread::sleep(OUTAGE / 10);
+                if handle.is_served() {
+                    continue;
+                }
+                return;
+            }
+            match step(&readers, &mut number) {
+                Ok(true) => return,
+                Ok(false) => std::thread::sleep(PAGE_PAUSE),
+                // Outages are the writer's to report; whatever passes is waited for.
+                Err(error) if error.passing => std::thread::sleep(OUTAGE),
+                Err(error) => return handle.damaged(error.reason),
+            }
+            if !handle.is_served() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("banister-verify".into())
+        .spawn(verify)
+        .map(|_| ())
+}
+
+/// Verifies a page after event `number`; true at the end.
+fn step(readers: &Readers, number: &mut u64) -> Result<bool, StoreError> {
+    if !readers.with_reserved(|store| verify_page(store, number))? {
+        return Ok(false);
+    }
+    // Indexes, counters: what the database itself can tell.
+    readers.with_reserved(|store| store.check()).map(|()| true)
 }
