@@ -237,7 +237,7 @@ def test_answers_that_nobody_reads(filled):
         for path in ["/openapi.json", "/v1/experiments/arms/decisions?limit=1000"]:
             # On a busy machine it takes a while until connections that others closed no longer count.
             wait_for(lambda: len(descriptors(server)) < 100, "end of earlier connections")
-            stalled = never_reading(server, requests(path), 760)
+            stalled = never_reading(server, requests(path), 700)
             try:
                 # Whether the system's buffers count depends on the version of control groups.
                 assert max(unsent(server)) <= 256 << 10
