@@ -27,7 +27,8 @@ class Guardrail(_Declared):
     mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
     `sub_gaussian` with that constant. `range` is `(lo, hi)`, or one such pair for every arm: a list in the
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
-    what counts is bounded. `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
+    what counts is bounded. `drift`, `{"by": 1e-6, "per": "decision"}`, says how fast every arm's mean may move.
+    `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it
     bounds too: outcomes have its value in both places, and it is learned once, with one range.
@@ -46,6 +47,7 @@ class Guardrail(_Declared):
     range: RangeLike | None = None
     cap: Float | None = None
     sub_gaussian: Float | None = None
+    drift: Mapping[str, object] | None = None
     safe_cost: Float | None = None
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
@@ -54,7 +56,7 @@ class Guardrail(_Declared):
 
 @dataclass(frozen=True)
 class Reward(_Declared):
-    """Declaration of the reward: `range`, `cap` and `sub_gaussian` as of a guardrail.
+    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail.
 
     >>> import banister
     >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))
@@ -65,6 +67,7 @@ class Reward(_Declared):
     range: RangeLike | None = None
     cap: Float | None = None
     sub_gaussian: Float | None = None
+    drift: Mapping[str, object] | None = None
 
 
 GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]

@@ -210,6 +210,9 @@ class Agent:
         that is known of it. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
+    def forget_arm(self, arm: ArmName) -> None:
+        """Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
+        decisions so far that come later."""
     def estimates(self, segment: SegmentLike | None = None) -> dict[str, Any]:
         """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
         (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never

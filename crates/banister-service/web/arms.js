@@ -38,6 +38,26 @@ function retire(context, arm) {
   });
 }
 
+function forget(context, arm) {
+  openDialog({
+    title: "Has this arm changed?",
+    confirm: "Forget and learn anew",
+    danger: true,
+    body: h(
+      "p",
+      null,
+      "What was learned about “",
+      h("b", { class: "break" }, arm),
+      "” is forgotten, and outcomes of its decisions so far are not learned. Other arms are kept.",
+    ),
+    submit: async () => {
+      await api.forgetArm(context.name, arm);
+      toast("The arm is learned anew.");
+      context.refresh();
+    },
+  });
+}
+
 function armRow(context, guardrails) {
   const name = h("span", { class: "clip" }),
     safe = h("span", { class: "tag" }, "safe"),
@@ -47,6 +67,7 @@ function armRow(context, guardrails) {
   const cells = [intervalCell(), ...guardrails.map(intervalCell)];
   let arm = null;
   const press = button("Retire", () => retire(context, arm.name), { class: "small quiet" });
+  const changed = button("Has changed", () => forget(context, arm.name), { class: "small quiet" });
   const again = button("Offer again", async () => {
     await api.addArm(context.name, { name: arm.name });
     toast("The arm is offered again.");
@@ -59,7 +80,7 @@ function armRow(context, guardrails) {
     share,
     pulls,
     cells.map((cell, i) => h("td", { class: "iv-td", "data-label": i ? guardrails[i - 1].name : "reward" }, cell.node)),
-    h("td", { class: "act" }, press, again),
+    h("td", { class: "act" }, changed, press, again),
   );
   return {
     node,
@@ -85,6 +106,7 @@ function armRow(context, guardrails) {
         )
       );
       show(press, may("admin") && arm.offered && !arm.safe && !row.final);
+      show(changed, may("admin") && arm.pulls > 0 && !row.final);
       show(again, may("admin") && !arm.offered && !row.final);
     },
   };

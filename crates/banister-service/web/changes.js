@@ -16,6 +16,8 @@ function inWords(entry) {
       return `added the arm ${change.name}`;
     case "arm_retired":
       return `retired the arm ${change.name}`;
+    case "arm_forgotten":
+      return `said that the arm ${change.name} has changed: it is learned anew`;
     case "imported":
       return `imported ${change.outcomes} outcomes`;
     case "alarm_raised":

@@ -105,7 +105,9 @@ pub mod fields {
 }
 
 // What is declared,
-pub use problem::{ArmRanges, ContextArms, Guardrail, Model, Problem, Range, Scope, SignalConfig};
+pub use problem::{
+    ArmRanges, ContextArms, Drift, DriftUnit, Guardrail, Model, Problem, Range, Scope, SignalConfig,
+};
 pub use safe_cost::UnknownSafeCost;
 // what happens,
 pub use decision::{Decision, Fallback};

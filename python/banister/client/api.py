@@ -151,6 +151,13 @@ class Api(Calls):
         return (yield from self._change(name, call, {"name": arm, "offered": False}, has_arm))
 
     @request
+    def forget_arm(self, name: str, arm: str) -> Steps[Experiment]:
+        """Forgets what was learned of an arm that is known to have changed."""
+        # To forget twice loses what came in between, which is little, so it is sent again without a look.
+        known = yield from self._json("POST", f"{path(name)}/arms/{segment(arm, 'arm')}/forget")
+        return decode(Experiment, known)
+
+    @request
     def acknowledge(self, name: str, note: str = "") -> Steps[Experiment]:
         """Clears the alarms of an experiment, once a person has seen them; the note goes to the log."""
         # To acknowledge twice changes nothing, so it is sent again without a look.

@@ -554,6 +554,17 @@ impl Agent {
         })?
     }
 
+    /// Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
+    /// decisions so far that come later.
+    fn forget_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
+        let allowed = "must be the name of an arm or its number";
+        let arm = build::arm(arm, self.naming, "arm", allowed)?;
+        self.with(py, true, |state| {
+            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
+            state.agent.forget_arm(number).map_err(raise)
+        })?
+    }
+
     /// Returns the estimates of the arms, or the actions on offer: a dictionary of columns
     /// (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
     /// seen has the pool's.

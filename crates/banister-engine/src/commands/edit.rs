@@ -27,6 +27,8 @@ pub enum Edit {
     AddArm(NamedArm),
     /// Retires an arm by name: it is offered no more, and keeps its number.
     RetireArm(String),
+    /// Forgets what was learned of an arm, by name: it has changed.
+    ForgetArm(String),
     /// Acknowledges the alarms, with a note.
     AcknowledgeAlarms(String),
 }
@@ -58,6 +60,7 @@ impl Edit {
             Self::Change(_) => "changed",
             Self::AddArm(_) => "arm_added",
             Self::RetireArm(_) => "arm_retired",
+            Self::ForgetArm(_) => "arm_forgotten",
             Self::AcknowledgeAlarms(_) => "alarms_acknowledged",
         }
     }
@@ -82,6 +85,12 @@ impl Edit {
                 }
                 experiment.check_retired(place)?;
                 Event::ArmRetired { arm: place as u32 }
+            }
+            Self::ForgetArm(arm) => {
+                let place = (experiment.arms.iter().position(|own| own.name == arm))
+                    .ok_or_else(|| Refusal::unknown("arm", &arm))?;
+                experiment.check_forgotten(place)?;
+                Event::ArmForgotten { arm: place as u32 }
             }
             Self::AcknowledgeAlarms(note) => {
                 check_length("note", &note, 10_000)?;

@@ -72,6 +72,10 @@ pub enum Event {
     },
     /// Costs of a decision became known, and end its reservations.
     Charged(Vec<Charge>),
+    /// An arm has changed, as a person knows: what was learned of it is forgotten.
+    ArmForgotten {
+        arm: u32,
+    },
 }
 
 impl Event {
@@ -81,6 +85,7 @@ impl Event {
             | Self::Changed(_)
             | Self::NewArm(_)
             | Self::ArmRetired { .. }
+            | Self::ArmForgotten { .. }
             | Self::AlarmRaised(_)
             | Self::AlarmsAcknowledged(_)
             | Self::ClockSet { .. } => EventKind::Experiment,

@@ -91,7 +91,7 @@ impl ArmEvidence {
     /// Takes a checked outcome.
     pub(super) fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) {
         self.outcomes += 1;
-        if self.estimates.observe(arm, reward, costs) {
+        if self.estimates.observe(arm, reward, costs, 0.0) {
             self.write(arm);
         }
     }

@@ -38,7 +38,7 @@ pub struct Changed {
     pub time: Timestamp,
     /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
     pub author: String,
-    /// `created`, `changed`, `arm_added`, `arm_retired`, `imported`, `alarm_raised` or `alarms_acknowledged`.
+    /// `created`, `changed`, `arm_added`, `arm_retired`, `arm_forgotten`, `imported`, `alarm_raised` or `alarms_acknowledged`.
     pub kind: &'static str,
     /// The change itself: the fields that were set, the arm, the alarm or the note.
     pub change: Value,
@@ -89,6 +89,10 @@ fn changed(
         Event::NewArm(json) => ("arm_added", parsed(&json)?),
         Event::ArmRetired { arm } => (
             "arm_retired",
+            json!({ "name": info.arms.get(arm as usize) }),
+        ),
+        Event::ArmForgotten { arm } => (
+            "arm_forgotten",
             json!({ "name": info.arms.get(arm as usize) }),
         ),
         Event::Imported(_) => {

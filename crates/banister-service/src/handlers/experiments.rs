@@ -208,6 +208,14 @@ pub async fn retire_arm(
     edit(&app, author, &name, Edit::RetireArm(arm)).await
 }
 
+pub async fn forget_arm(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    InPath((name, arm)): InPath<(String, String)>,
+) -> Result<Response, Problem> {
+    edit(&app, author, &name, Edit::ForgetArm(arm)).await
+}
+
 /// An acknowledgement of alarms.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

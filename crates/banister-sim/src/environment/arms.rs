@@ -10,6 +10,7 @@ use super::keys::keys;
 use super::model::{
     ArmRef, Dynamics, Environment, Setting, arm_names, count, in_environment, safe_index,
 };
+use super::moving::{Move, Moving, Users};
 use super::outcome::{Arms, Family};
 
 /// New means of all arms from a round on.
@@ -41,6 +42,10 @@ macro_rules! arms_config {
                 costs: Vec<Vec<f64>>,
                 /// Rounds at which means change, by increasing round.
                 changes: Vec<ChangePoint>,
+                /// Means that move from round to round.
+                moves: Vec<Move>,
+                /// Users who come back, whose outcomes depend on each other.
+                users: Users,
                 /// The safe arm, by index or name; default 0.
                 safe: ArmRef,
                 $($(#[$doc])* $own: $type,)*
@@ -66,6 +71,8 @@ macro_rules! arms_config {
                     })?,
                     costs: self.costs.clone().unwrap_or_default(),
                     changes: self.changes.as_deref().unwrap_or_default(),
+                    moves: self.moves.as_deref().unwrap_or_default(),
+                    users: self.users,
                 };
                 means.build(setting, self.family())
             }
@@ -141,6 +148,8 @@ pub(super) struct ArmMeans<'a> {
     pub rewards: Vec<f64>,
     pub costs: Vec<Vec<f64>>,
     pub changes: &'a [ChangePoint],
+    pub moves: &'a [Move],
+    pub users: Option<Users>,
 }
 
 impl ArmMeans<'_> {
@@ -177,13 +186,22 @@ impl ArmMeans<'_> {
         let arms = build("environment", &means)?;
         let safe = declared.safe;
         let later = changes(setting, self.changes, means, build)?;
+        let moves = !self.moves.is_empty() || self.users.is_some();
+        if moves && !later.is_empty() {
+            let allowed = "means change at given rounds, or move and have users, not both";
+            return Err(Error::invalid("environment.changes", "given", allowed));
+        }
         Ok(Environment {
             parameters: arms.by_signal(),
             safe_means: Some(arms.means(safe).to_vec()),
             safe_field: format!("environment.costs[{{i}}][{safe}]"),
             ..Environment::new(
                 declared,
-                if later.is_empty() {
+                if moves {
+                    let arms = (arms, family);
+                    let world = Moving::new(&problem, arms, self.moves, self.users)?;
+                    Dynamics::General(Arc::new(world))
+                } else if later.is_empty() {
                     Dynamics::Fixed(arms)
                 } else {
                     let all = std::iter::once((0, arms)).chain(later).collect();

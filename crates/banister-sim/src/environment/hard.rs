@@ -159,6 +159,8 @@ fn build(
         rewards,
         costs: vec![costs],
         changes: &[],
+        moves: &[],
+        users: None,
     };
     means.build(setting, family)
 }

@@ -5,7 +5,8 @@
 //! folder knows nothing of agents and runs. In reading order:
 //!
 //! - `outcome.rs`: distributions of outcomes, and arms made of them, which stay; `world.rs`: the trait of everything
-//!   else. Worlds: `change_points.rs` (arms whose means change at given rounds), `changing.rs` (other actions in every
+//!   else. Worlds: `change_points.rs` (arms whose means change at given rounds), `moving.rs` (arms whose means
+//!   move, and users who come back), `changing.rs` (other actions in every
 //!   round, with `draw.rs` for random directions and `cost_shape.rs` for means that are not linear), `per_arm.rs` (arms
 //!   in contexts), `segmented.rs` with `segments.rs` (what is true of segments), `checked.rs` (the user-supplied
 //!   environments of `custom.rs`). `per_run.rs`: instances that every run draws.
@@ -29,6 +30,7 @@ mod linear;
 mod logged;
 mod misspecified;
 mod model;
+mod moving;
 mod outcome;
 mod parameters;
 mod per_arm;
@@ -53,6 +55,7 @@ pub use logged::LoggedConfig;
 pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Environment};
 pub(crate) use model::{Dynamics, Setting, in_environment};
+pub use moving::{Move, Path, Users};
 pub use outcome::Arms;
 pub(crate) use outcome::Pull;
 pub use per_run::ParameterLaw;

@@ -164,20 +164,25 @@ pub(super) fn numbered(first: &str, others: &str, k: usize) -> impl Iterator<Ite
 
 /// The index of the safe arm; 0 if not given.
 pub(super) fn safe_index(safe: Option<&ArmRef>, arms: &[String]) -> Result<usize, Error> {
-    match safe {
-        None => Ok(0),
-        Some(ArmRef::Index(i)) if *i < arms.len() => Ok(*i),
-        Some(ArmRef::Index(i)) => Err(Error::invalid(
-            "environment.safe",
-            i,
-            format!("must be the index of an arm, 0 to {}", arms.len() - 1),
-        )),
-        Some(ArmRef::Name(name)) => {
-            let place = arms.iter().position(|arm| arm == name);
-            place.ok_or_else(|| Error::UnknownArm {
-                name: name.clone(),
-                known: arms.join(", "),
-            })
+    safe.map_or(Ok(0), |safe| safe.index(arms, "environment.safe"))
+}
+
+impl ArmRef {
+    /// Number of the arm; `field` is where it is declared.
+    pub(super) fn index(&self, arms: &[String], field: &str) -> Result<usize, Error> {
+        match self {
+            Self::Index(i) if *i < arms.len() => Ok(*i),
+            Self::Index(i) => {
+                let allowed = format!("must be the index of an arm, 0 to {}", arms.len() - 1);
+                Err(Error::invalid(field, i, allowed))
+            }
+            Self::Name(name) => {
+                let place = arms.iter().position(|arm| arm == name);
+                place.ok_or_else(|| Error::UnknownArm {
+                    name: name.clone(),
+                    known: arms.join(", "),
+                })
+            }
         }
     }
 }

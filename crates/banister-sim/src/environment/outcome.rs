@@ -163,6 +163,20 @@ impl Arms {
         })
     }
 
+    /// Moves the mean of a signal of an arm.
+    pub(super) fn set_mean(
+        &mut self,
+        family: Family,
+        signal: &Signal,
+        (arm, s): (usize, usize),
+        mean: f64,
+    ) -> Result<(), Error> {
+        let place = arm * self.signals + s;
+        let (outcome, judged) = family.outcome(signal, mean, "a mean that moves")?;
+        (self.outcomes[place], self.means[place]) = (outcome, judged);
+        Ok(())
+    }
+
     /// Number of arms.
     pub fn count(&self) -> usize {
         self.outcomes.len() / self.signals

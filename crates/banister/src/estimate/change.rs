@@ -31,6 +31,17 @@ pub(super) struct Change {
     starts: [f64; 2],
 }
 
+/// Noise of a signal.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Noise {
+    /// In [0, 1], as its ends are.
+    Bounded,
+    /// In [0, 1]; its ends are those at time 0.
+    Moving,
+    /// With this constant R.
+    SubGaussian(f64),
+}
+
 /// γ_n, Σ_n γ_n ≤ 1.
 pub(super) fn start_weight(n: u64) -> f64 {
     let shifted = n as f64 + 1000.0;
@@ -40,21 +51,23 @@ pub(super) fn start_weight(n: u64) -> f64 {
 
 impl Change {
     /// Takes up the ends in force until the next computation; `starts` has αγ_n of each, 0 for one that is not watched.
-    pub(super) fn follow(&mut self, ends: [f64; 2], starts: [f64; 2], normal: Option<f64>) {
+    pub(super) fn follow(&mut self, ends: [f64; 2], starts: [f64; 2], noise: Noise) {
         let [lower, upper] = ends;
         self.ends = ends;
         self.starts = starts;
-        self.bets = match normal {
-            Some(r) => [1.0 / r; 2],
-            None => [1.0 - lower, upper].map(|room| 0.5 / room.max(1e-9)),
+        self.bets = match noise {
+            Noise::Bounded => [1.0 - lower, upper].map(|room| 0.5 / room.max(1e-9)),
+            Noise::Moving => [0.5; 2],
+            Noise::SubGaussian(r) => [1.0 / r; 2],
         };
     }
 
-    /// Observes an outcome of a bounded signal. True if a mean beyond an end is proven.
+    /// Observes an outcome of a bounded signal, less or more what its mean may have moved. True if a mean beyond an end
+    /// is proven.
     #[inline(always)]
-    pub(super) fn observe(&mut self, y: f64) -> bool {
-        let below = self.bets[0] * (self.ends[0] - y);
-        let above = self.bets[1] * (y - self.ends[1]);
+    pub(super) fn observe(&mut self, y: f64, moved: f64) -> bool {
+        let below = self.bets[0] * (self.ends[0] - (y + moved));
+        let above = self.bets[1] * ((y - moved) - self.ends[1]);
         let below = self.multiply(0, QUARTERS.map(|part| 1.0 + part * below));
         let above = self.multiply(1, QUARTERS.map(|part| 1.0 + part * above));
         below || above

@@ -19,12 +19,16 @@
 //! optimism needs, what was learned of that signal of that arm is forgotten on the spot; if safety rests on it, the
 //! agent is told. What is forgotten takes the next place in the budgets: valid at any moment, however it was chosen.
 //!
-//! Files, in reading order: `units`, `ends`, `change`, this page, `saved`.
+//! **Drift.** Where a signal declares that its means may move, ends are those of `windows`, and for the time of use: all
+//! that is kept of an end is then its value at time 0, and [`Estimates::use_until`] says which time to show it for.
+//!
+//! Files, in reading order: `units`, `ends`, `change`, `windows`, this page, `saved`.
 
 mod change;
 mod ends;
 mod saved;
 mod units;
+mod windows;
 
 pub use saved::{EstimatesState, SignalState};
 
@@ -32,9 +36,10 @@ use crate::interval::{
     Count, DeltaBudget, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
-use change::{Change, start_weight};
+use change::{Change, Noise, start_weight};
 use ends::{Ends, Side, SignalRule, count};
 use units::Units;
+use windows::Windows;
 
 /// Outcomes of an arm up to which each one is followed.
 const EACH: u64 = 200;
@@ -64,6 +69,12 @@ pub struct Estimates {
     alarm_share: Option<f64>,
     /// Empty unless changes are looked for.
     changes: Vec<Change>,
+    /// True if declared drift is followed.
+    moving: bool,
+    /// Empty unless some mean may move; none for those that stay.
+    windows: Vec<Option<Windows>>,
+    /// Time until which ends are used, in decisions.
+    until: f64,
     /// The signal whose last outcome proved its mean to have changed.
     changed: Option<Changed>,
 }
@@ -78,6 +89,8 @@ pub(crate) struct Changed {
     pub mean: f64,
     /// Place of the signal in the row, if safety rests on the end that is refuted. Else it is forgotten already.
     pub endangers: Option<usize>,
+    /// True if it moves faster than was declared.
+    pub drift: bool,
 }
 
 /// Bucket of n: three of them make a doubling.
@@ -100,6 +113,8 @@ pub struct EstimateConfig {
     pub groups: usize,
     /// δ_b: probability that a change is ever seen that is none, where changes are looked for.
     pub alarm_delta: Option<f64>,
+    /// True if declared drift is followed; else means are taken to stay.
+    pub moving: bool,
 }
 
 /// ε by default.
@@ -115,6 +130,7 @@ impl EstimateConfig {
             lazy: LAZY,
             groups: 1,
             alarm_delta: None,
+            moving: false,
         }
     }
 }
@@ -124,7 +140,9 @@ impl EstimateConfig {
 struct Arm {
     /// Outcomes when one of its signals was last forgotten: n counts from there.
     since: u64,
-    /// Outcomes at which its intervals are computed next.
+    /// Outcomes at which intervals of means that stay are computed next.
+    still_due: u64,
+    /// Outcomes at which any are.
     due: u64,
     /// Bucket of n when they were computed last.
     bucket: u32,
@@ -213,8 +231,16 @@ impl Estimates {
             mixture: Vec::new(),
             since: Vec::new(),
             changes: Vec::new(),
+            moving: config.moving,
+            windows: Vec::new(),
+            until: 0.0,
             changed: None,
         }
+    }
+
+    /// Means may have moved: ends shown from now on hold until this time.
+    pub(crate) fn use_until(&mut self, time: f64) {
+        self.until = time;
     }
 
     /// Estimates of the safe arm alone, under number 0.
@@ -269,6 +295,14 @@ impl Estimates {
         for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
             let (own, common, direction) = problem.signal_of(like, s);
             let mut units = Units::new(own, common, direction);
+            if !self.moving {
+                units.drift = 0.0;
+            }
+            let windows = (units.drift > 0.0).then(|| Windows::new(units.drift));
+            if windows.is_some() || !self.windows.is_empty() {
+                self.windows.resize(self.units.len(), None);
+                self.windows.push(windows);
+            }
             units.width = rule.width(units.r);
             widest = widest.max(units.width * units.stretch);
             let before = rule.before_the_first_pull(units.r);
@@ -336,6 +370,9 @@ impl Estimates {
         if let Some(own) = self.changes.get_mut(place) {
             *own = Change::default();
         }
+        if let Some(Some(own)) = self.windows.get_mut(place) {
+            *own = Windows::new(self.units[place].drift);
+        }
     }
 
     /// Has the detectors of an arm follow the ends in force.
@@ -358,8 +395,13 @@ impl Estimates {
                 Some(_) => [0.0; 2],
             };
             let SignalState { lower, upper, .. } = self.state[place];
-            let normal = (!lane.rule.is_bounded()).then(|| self.units[place].r);
-            self.changes[place].follow([lower, upper], starts, normal);
+            let Units { r, drift, .. } = self.units[place];
+            let noise = match (lane.rule.is_bounded(), drift > 0.0) {
+                (false, _) => Noise::SubGaussian(r),
+                (true, false) => Noise::Bounded,
+                (true, true) => Noise::Moving,
+            };
+            self.changes[place].follow([lower, upper], starts, noise);
         }
     }
 
@@ -381,7 +423,7 @@ impl Estimates {
             own.safety = self.safety.next();
         }
         own.optimism = self.optimism.next();
-        own.due = own.since + 1;
+        (own.still_due, own.due) = (own.since + 1, own.since + 1);
         self.set_levels(arm);
         self.follow_ends(arm);
     }
@@ -423,8 +465,12 @@ impl Estimates {
     pub fn ends(&self, arm: usize, signal: usize) -> Interval {
         let place = arm * self.rules.len() + signal;
         let (units, state) = (&self.units[place], &self.state[place]);
-        let upper = units.common(state.upper);
-        let lower = units.common(state.lower);
+        let (mut lower, mut upper) = (state.lower, state.upper);
+        if units.drift > 0.0 {
+            let moved = units.drift * self.until;
+            (lower, upper) = ((lower - moved).max(0.0), (upper + moved).min(1.0));
+        }
+        let (lower, upper) = (units.common(lower), units.common(upper));
         Interval {
             // Ends of different budgets may cross; a lower one that is lowered still holds.
             lower: if lower < upper { lower } else { upper },
@@ -437,7 +483,13 @@ impl Estimates {
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
         let n = self.count(arm, signal);
         let place = arm * self.rules.len() + signal;
-        (n > 0).then(|| self.units[place].common(self.state[place].sum / n as f64))
+        (n > 0).then(|| {
+            let mean = match (self.windows.get(place), self.mixture.get(place)) {
+                (Some(Some(windows)), Some(now)) => windows.mean(self.units[place].drift, now),
+                _ => self.state[place].sum / n as f64,
+            };
+            self.units[place].common(mean)
+        })
     }
 
     /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
@@ -454,10 +506,10 @@ impl Estimates {
         units.shift * self.count(arm, signal) as f64 + units.stretch * self.state[place].sum
     }
 
-    /// Observes one outcome of `arm`. True if its intervals were computed again.
+    /// Observes one outcome of `arm`, drawn at a time counted in decisions. True if its intervals were computed again.
     #[inline]
-    pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> bool {
-        self.observe_counted(arm, reward, costs).is_some()
+    pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64], time: f64) -> bool {
+        self.observe_counted(arm, reward, costs, time).is_some()
     }
 
     /// Observes one outcome; returns the arm's count, prepared, where its intervals were computed again.
@@ -467,6 +519,7 @@ impl Estimates {
         arm: usize,
         reward: f64,
         costs: &[f64],
+        time: f64,
     ) -> Option<Count> {
         let pulls = &mut self.pulls[arm];
         *pulls += 1;
@@ -498,9 +551,13 @@ impl Estimates {
             if rule.wants_mixture() {
                 self.mixture[from + s].push(y);
             }
+            let mut moved = 0.0;
+            if let Some(Some(windows)) = self.windows.get_mut(from + s) {
+                moved = units[s].drift * windows.push(time);
+            }
             if let Some(change) = self.changes.get_mut(from + s) {
                 proven |= if rule.is_bounded() {
-                    change.observe(y)
+                    change.observe(y, moved)
                 } else {
                     change.observe_normal(y)
                 };
@@ -529,17 +586,12 @@ impl Estimates {
             };
             let [lower, upper] = self.rules[s].ends[is_safe].each().map(|(_, side)| side);
             let side = if end == End::Upper { upper } else { lower };
-            let shares = |r: &SignalRule| r.twin.is_some_and(|(place, _)| place == s);
-            let shared = self.rules.iter().position(shares);
-            let endangers = (side == Some(Side::Safety)).then_some(s);
-            self.changed = Some(Changed {
-                guardrail: s
-                    .checked_sub(1)
-                    .or(shared.filter(|_| endangers.is_some()).map(|s| s - 1)),
-                outcomes: self.count(arm, s),
-                mean: self.mean(arm, s).unwrap_or(0.0),
-                endangers,
-            });
+            // A mean that may move, and moved further: the declaration is wrong, whichever way.
+            let moves = self.units[place].drift > 0.0;
+            let endangers = (moves || side == Some(Side::Safety)).then_some(s);
+            let changed = self.changed_at(arm, s, endangers, moves);
+            let endangers = changed.endangers;
+            self.changed = Some(changed);
             if endangers.is_none() {
                 self.forget(arm, s);
                 continue;
@@ -552,17 +604,36 @@ impl Estimates {
         self.recompute(arm)
     }
 
+    fn changed_at(&self, arm: usize, s: usize, endangers: Option<usize>, drift: bool) -> Changed {
+        let shares = |r: &SignalRule| r.twin.is_some_and(|(place, _)| place == s);
+        let shared = self.rules.iter().position(shares);
+        let shared = shared.filter(|_| endangers.is_some()).map(|s| s - 1);
+        Changed {
+            guardrail: s.checked_sub(1).or(shared),
+            outcomes: self.count(arm, s),
+            mean: self.mean(arm, s).unwrap_or(0.0),
+            endangers: endangers.filter(|_| s > 0 || shared.is_some()),
+            drift,
+        }
+    }
+
     /// Computes an arm's ends from all its outcomes, beginning at those of the newer bucket.
     #[inline(never)]
     fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
         let is_safe = self.arms[arm].is_safe;
         let (pulls, since) = (self.pulls[arm], self.arms[arm].since);
-        let due = since + self.due_after(pulls - since);
-        let bucket = bucket(pulls - since);
-        let own = &mut self.arms[arm];
-        own.due = due;
-        let turns = std::mem::replace(&mut own.bucket, bucket) != bucket;
+        let is_still_due = pulls >= self.arms[arm].still_due;
+        let mut turns = false;
+        if is_still_due {
+            let due = since + self.due_after(pulls - since);
+            let bucket = bucket(pulls - since);
+            let own = &mut self.arms[arm];
+            own.still_due = due;
+            turns = std::mem::replace(&mut own.bucket, bucket) != bucket;
+        }
+        let own = &self.arms[arm];
+        let (mut due, mut faster) = (own.still_due, None);
         for s in 0..signals {
             let place = arm * signals + s;
             let lane = &self.rules[s];
@@ -575,6 +646,28 @@ impl Estimates {
             if n == 0 {
                 continue;
             }
+            if turns && lane.intersect {
+                (state.lower, state.upper) = state.newer;
+                state.newer = (End::Lower.trivial(), End::Upper.trivial());
+            }
+            if let (Some(Some(windows)), Some(now)) =
+                (self.windows.get_mut(place), self.mixture.get(place))
+            {
+                let levels = ends
+                    .each()
+                    .map(|(_, side)| side.map(|side| own.log_level(side)));
+                let found = windows.compute(self.units[place].drift, now, levels);
+                state.tighten(End::Lower, found.ends[0]);
+                state.tighten(End::Upper, found.ends[1]);
+                if found.refuted {
+                    faster = Some(s);
+                }
+                due = due.min(self.since[place] + windows.due());
+                continue;
+            }
+            if !is_still_due {
+                continue;
+            }
             let observed = Observed {
                 count: Count::new(n),
                 sum: state.sum,
@@ -582,22 +675,23 @@ impl Estimates {
             };
             for (end, side) in ends.each() {
                 let Some(side) = side else { continue };
-                let (slot, newer) = match end {
-                    End::Lower => (&mut state.lower, &mut state.newer.0),
-                    End::Upper => (&mut state.upper, &mut state.newer.1),
-                };
                 let level = own.log_level(side);
+                let (slot, newer) = state.both(end);
                 if !lane.intersect {
                     *slot = (lane.rule).end(end, &observed, r, level, end.trivial());
                     continue;
                 }
-                if turns {
-                    *slot = std::mem::replace(newer, end.trivial());
-                }
                 let new = lane.rule.end(end, &observed, r, level, *newer);
-                *newer = end.tighter(*newer, new);
-                *slot = end.tighter(*slot, *newer);
+                state.tighten(end, Some(new));
             }
+        }
+        self.arms[arm].due = due;
+        if let Some(s) = faster {
+            let changed = self.changed_at(arm, s, Some(s), true);
+            if changed.endangers.is_none() {
+                self.forget(arm, s);
+            }
+            self.changed = Some(changed);
         }
         for s in 1..signals {
             if let Some((place, mirrored)) = self.rules[s].twin {

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::change::{Wealth, is_sound};
 use super::ends::{Side, SignalRule, count};
+use super::windows::Windows;
 use super::{Estimates, bucket};
 use crate::error::{Error, broken};
-use crate::interval::{Interval, Mixture, Place};
+use crate::interval::{End, Interval, Mixture, Place};
 use crate::problem::CheckedProblem;
 
 /// One signal of one arm, in the arm's own standard units.
@@ -31,6 +32,25 @@ impl SignalState {
             lower,
             upper,
             newer: (lower, upper),
+        }
+    }
+
+    /// An end in force, and the tightest one of the newest bucket.
+    #[inline]
+    pub(super) fn both(&mut self, end: End) -> (&mut f64, &mut f64) {
+        match end {
+            End::Lower => (&mut self.lower, &mut self.newer.0),
+            End::Upper => (&mut self.upper, &mut self.newer.1),
+        }
+    }
+
+    /// Takes up an end that was found.
+    #[inline]
+    pub(super) fn tighten(&mut self, end: End, found: Option<f64>) {
+        let (slot, newer) = self.both(end);
+        if let Some(found) = found {
+            *newer = end.tighter(*newer, found);
+            *slot = end.tighter(*slot, *newer);
         }
     }
 }
@@ -60,6 +80,9 @@ struct ArmState {
     since: Vec<u64>,
     /// Per signal, where changes are looked for, else empty.
     changes: Vec<Wealth>,
+    /// Per signal, where some mean may move, else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    windows: Vec<Option<Windows>>,
 }
 
 impl ArmState {
@@ -93,9 +116,10 @@ impl Estimates {
                 Vec::new()
             },
             since: self.since[own.clone()].to_vec(),
-            changes: (self.changes.get(own).unwrap_or_default().iter())
+            changes: (self.changes.get(own.clone()).unwrap_or_default().iter())
                 .map(|change| change.wealth)
                 .collect(),
+            windows: self.windows.get(own).unwrap_or_default().to_vec(),
         }
     }
 
@@ -165,6 +189,7 @@ impl Estimates {
         if (saved.pulls > 0 && !optimism.is_given())
             || safety.is_given() != (needs && optimism.is_given())
             || !self.bets_fit(saved)
+            || !self.windows_fit(from..from + signals, saved)
         {
             return false;
         }
@@ -177,6 +202,8 @@ impl Estimates {
         for (own, &wealth) in self.changes.iter_mut().skip(from).zip(&saved.changes) {
             own.wealth = wealth;
         }
+        let windows = self.windows.get_mut(from..from + signals);
+        windows.unwrap_or_default().clone_from_slice(&saved.windows);
         let own = &mut self.arms[arm];
         (own.safety, own.optimism) = (safety, optimism);
         own.since = saved.since.iter().copied().max().unwrap_or(0);
@@ -184,12 +211,32 @@ impl Estimates {
         self.optimism.restore(optimism);
         let since = self.arms[arm].since;
         let (last, due) = self.computed_around(saved.pulls - since);
-        (self.arms[arm].bucket, self.arms[arm].due) = (bucket(last), since + due);
+        let windows = self
+            .windows
+            .iter()
+            .zip(&self.since)
+            .skip(from)
+            .take(signals);
+        let moving = windows.filter_map(|(own, since)| Some(since + own.as_ref()?.due()));
+        let own = &mut self.arms[arm];
+        (own.bucket, own.still_due) = (bucket(last), since + due);
+        own.due = moving.fold(own.still_due, u64::min);
         if optimism.is_given() {
             self.set_levels(arm);
             self.follow_ends(arm);
         }
         true
+    }
+
+    /// True if there are windows for every signal that moves.
+    fn windows_fit(&self, places: std::ops::Range<usize>, saved: &ArmState) -> bool {
+        let own = self.windows.get(places.clone()).unwrap_or_default();
+        let units = &self.units[places];
+        own.len() == saved.windows.len()
+            && std::iter::zip(units, &saved.windows).all(|(units, saved)| {
+                saved.is_some() == (units.drift > 0.0)
+                    && saved.as_ref().is_none_or(|saved| saved.fit(units.drift))
+            })
     }
 
     /// True if there are bets for every signal that wants them, counting all outcomes.

@@ -50,6 +50,12 @@ pub trait Learner: Send + Sized + 'static {
     /// none that checks.
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback>;
 
+    /// Means may have moved: bounds have to hold until this time, counted in decisions. Only called where the problem
+    /// declares drift.
+    fn use_until(&mut self, shell: &mut Shell, time: f64) {
+        let _ = (shell, time);
+    }
+
     /// Writes the safe action's pessimistic costs ([`Shell::safe_costs`]); returns an upper bound on its reward. Both
     /// in standard units.
     fn bound_safe(&mut self, shell: &mut Shell) -> f64;

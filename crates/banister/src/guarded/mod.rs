@@ -77,6 +77,10 @@ impl<L: Learner> Guarded<L> {
     /// The policy for the actions that the learner has entered.
     #[inline]
     pub(crate) fn publish(&mut self, only_safe: Option<Fallback>) -> &Decision {
+        if let Some(time) = self.shell.renewed() {
+            self.learner.use_until(&mut self.shell, time);
+            self.shell.stale = true;
+        }
         let alarm = (self.shell.monitor.forces_safe()).then_some(Fallback::Alarm);
         if let Some(reason) = only_safe.or(alarm) {
             self.publish_safe(reason);

@@ -7,7 +7,7 @@ use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::Error;
 use crate::estimate::Changed;
-use crate::monitor::{Monitor, MonitorConfig, Next, Watched};
+use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
 use crate::problem::{ArmRanges, CheckedProblem, Direction};
 use crate::round::{Choice, Outcome};
 
@@ -38,6 +38,9 @@ pub struct Shell {
     pub(super) safe_probability: f64,
     /// Alarms raised when the policy was made.
     alarms_seen: u64,
+    /// Decisions that bounds are made for, where means may move, and the last of them.
+    reach: Option<f64>,
+    pub(super) until: f64,
     /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
     /// Room for the costs of an outcome as they count.
@@ -79,6 +82,8 @@ impl Shell {
             room: (u64::MAX, ""),
             safe_probability: 0.0,
             alarms_seen: 0,
+            reach: problem.reach(),
+            until: 0.0,
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
             problem: Arc::new(problem),
@@ -88,6 +93,32 @@ impl Shell {
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
         self.stale || self.monitor.raised() != self.alarms_seen
+    }
+
+    /// Number of the next decision, as a time.
+    #[inline]
+    pub(crate) fn now(&self) -> f64 {
+        (self.monitor.last_announced().max(self.outcomes) + 1) as f64
+    }
+
+    /// The time until which bounds have to hold from now on, where means may have moved since they were made.
+    #[inline]
+    pub(super) fn renewed(&mut self) -> Option<f64> {
+        let reach = self.reach?;
+        let now = self.now();
+        (now > self.until).then(|| {
+            self.until = now + reach;
+            self.until
+        })
+    }
+
+    /// Number of an outcome's decision, as a time; this is the last outcome so far.
+    #[inline]
+    pub(crate) fn time_of(&self, outcome: &Outcome) -> f64 {
+        match outcome.origin {
+            Origin::Announced(decision) | Origin::InOrder { decision, .. } => decision as f64,
+            Origin::Immediate | Origin::Logged => self.outcomes as f64,
+        }
     }
 
     /// Number of actions in the round, retired arms included.

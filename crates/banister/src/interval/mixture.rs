@@ -39,6 +39,8 @@ use std::sync::LazyLock;
 use libm::{exp, expm1, log, log1p, pow};
 use serde::{Deserialize, Serialize};
 
+use super::End;
+
 /// Levels of the grid.
 const LEVELS: usize = 16;
 
@@ -217,6 +219,23 @@ impl Mixture {
         }
     }
 
+    /// Statistics of the observations since an earlier moment, given those of that moment.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let before = earlier.between.unwrap_or(Between::NONE);
+        let theirs = [before.direct.sums(), before.mirrored.sums()];
+        Self {
+            n: self.n - earlier.n,
+            sum: self.sum - earlier.sum,
+            zeros: self.zeros - earlier.zeros,
+            ones: self.ones - earlier.ones,
+            between: self.between.map(|own| {
+                own.map(own.count - before.count, |mirrored, k, sum| {
+                    (sum - theirs[usize::from(mirrored)][k]).min(0.0)
+                })
+            }),
+        }
+    }
+
     /// Statistics that `factor` times as many observations of the same kind would have: a forecast.
     pub fn scaled(&self, factor: f64) -> Self {
         let n = (self.n as f64 * factor).round();
@@ -323,6 +342,22 @@ impl Mixture {
     /// Lower end; `start` is 0, or a lower end found earlier. See [`Mixture::upper`].
     pub fn lower(&self, log_inverse_delta: f64, start: f64) -> f64 {
         1.0 - self.bound(true, log_inverse_delta, 1.0 - start)
+    }
+
+    /// An end, searched from a guess on either side of it: one step of Newton's method from a point left of the root
+    /// lands right of it.
+    pub(crate) fn end_from(&self, end: End, log_inverse_delta: f64, guess: f64) -> f64 {
+        let mirrored = end == End::Lower;
+        let guess = if mirrored { 1.0 - guess } else { guess };
+        let (log_wealth, slope) = self.log_wealth_and_slope(&self.sums(mirrored), guess);
+        let excess = log_wealth - log_inverse_delta;
+        let start = if excess > 0.0 {
+            guess
+        } else {
+            guess - excess / slope
+        };
+        let found = self.bound(mirrored, log_inverse_delta, start);
+        if mirrored { 1.0 - found } else { found }
     }
 
     fn bound(&self, mirrored: bool, log_inverse_delta: f64, start: f64) -> f64 {

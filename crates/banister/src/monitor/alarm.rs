@@ -34,6 +34,8 @@ pub enum AlarmKind {
     /// An arm's reward, or a cost of it where nothing rests on the change, has another mean than before: a warning, and
     /// what was learned of it is forgotten.
     Changed,
+    /// An arm's mean moves faster than its declared drift.
+    Drift,
     /// The safe action costs other than was declared.
     SafeCost,
     /// A part of the outcomes costs other than the model of the features allows.
@@ -71,7 +73,7 @@ impl AlarmKind {
 
     /// True if learning again does not mend what is wrong: a declaration, or reports.
     pub(crate) fn is_beyond_learning(self) -> bool {
-        self.is_warning() || matches!(self, Self::SafeCost | Self::Range)
+        self.is_warning() || matches!(self, Self::Drift | Self::SafeCost | Self::Range)
     }
 }
 
@@ -210,6 +212,12 @@ impl Alarm {
                 format!("{told}: a warning, which may be chance")
             }
             (AlarmKind::Refuted, Some(guardrail)) => self.told_refuted(guardrail, own),
+            (AlarmKind::Drift, Some(guardrail)) => {
+                let (name, n) = (&guardrail.name, self.outcomes);
+                format!(
+                    "the {name} of {own} moves faster than its declared drift, over {n} outcomes"
+                )
+            }
             (AlarmKind::Changed, _) => {
                 let name = guardrail.map_or("reward", |guardrail| &guardrail.name);
                 let (n, mean) = (self.outcomes, short(self.mean));

@@ -9,6 +9,7 @@
 //! | `breach_warning` | the same, sooner: a warning | 3% within a million outcomes |
 //! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
 //! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
+//! | `drift` | two windows of an arm's outcomes: its mean moves faster than declared | ≤ δ + δ_o, ever |
 //! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `segments` | nearly as many names of segments as there is room for: a warning | none |
@@ -622,9 +623,10 @@ impl Monitor {
     ) -> Next {
         let endangers = changed.endangers.is_some();
         self.raise(Alarm {
-            kind: match endangers {
-                true => AlarmKind::Refuted,
-                false => AlarmKind::Changed,
+            kind: match (changed.drift, endangers) {
+                (true, true) => AlarmKind::Drift,
+                (false, true) => AlarmKind::Refuted,
+                (_, false) => AlarmKind::Changed,
             },
             guardrail: changed.guardrail,
             arm: Some(arm),
@@ -633,7 +635,12 @@ impl Monitor {
             outcomes: changed.outcomes,
             mean: changed.mean,
             evidence: self.config.alarm_level,
-            forces_safe: endangers && self.on_breach() == OnBreach::Safe,
+            // Learning again does not mend a declaration.
+            forces_safe: match self.on_breach() {
+                OnBreach::Safe => endangers,
+                OnBreach::Relearn => endangers && changed.drift,
+                OnBreach::Alert => false,
+            },
             misfit: None,
         })
     }

@@ -72,6 +72,8 @@ pub(crate) struct Turn {
     pub segment: Option<usize>,
     pub drawn: Option<Drawn>,
     pub reward: f64,
+    /// Number of the decision.
+    pub number: u64,
 }
 
 impl Default for Order {
@@ -192,6 +194,7 @@ impl Order {
             segment: front.segment,
             drawn: front.drawn,
             reward: front.reward,
+            number: front.number,
         })
     }
 

@@ -8,8 +8,8 @@ use crate::estimate::{EstimateConfig, LAZY};
 use crate::guarantee::Guarantee;
 use crate::interval::{Intervals, Level, OPTIMISM_DELTA};
 use crate::monitor::{MonitorConfig, OnBreach};
-use crate::parameters::Registered as _;
 use crate::optimism::{Optimism, check_floor};
+use crate::parameters::Registered as _;
 use crate::parameters::{check_horizon, watched};
 use crate::problem::CheckedProblem;
 use crate::safe_cost::{T_ZERO_HORIZON, UnknownSafeCost, check_relative};
@@ -99,6 +99,7 @@ impl CheckedOpb {
             lazy: self.config.lazy.unwrap_or(LAZY),
             groups: 1,
             alarm_delta: Some(self.config.alarm_delta),
+            moving: true,
         }
     }
 }
@@ -138,6 +139,13 @@ impl OpbConfig {
             monitor.on_breach = OnBreach::Relearn;
         }
         positive("rho", self.rho)?;
+        if let Some(kind) = self.intervals.filter(|&kind| kind != Intervals::Mixture) {
+            let why = format!(
+                "`{}` intervals are for means that stay: use `mixture`",
+                kind.name()
+            );
+            problem.refuse_drift(&why)?;
+        }
         if let Some(lazy) = self.lazy
             && !(0.0..=1.0).contains(&finite("lazy", lazy)?)
         {

@@ -174,6 +174,11 @@ impl Learner for ArmLearner {
             .publish(shell, |arms, column| arms.offered()[column])
     }
 
+    fn use_until(&mut self, shell: &mut Shell, time: f64) {
+        self.estimates.use_until(time);
+        self.refresh_all(shell);
+    }
+
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
         self.plan.write_safe_costs(shell);
         self.estimates.ends(shell.safe, 0).upper
@@ -182,7 +187,8 @@ impl Learner for ArmLearner {
     #[inline]
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         let arm = outcome.action;
-        let computed = (self.estimates).observe_counted(arm, outcome.reward, outcome.costs);
+        let time = shell.time_of(outcome);
+        let computed = (self.estimates).observe_counted(arm, outcome.reward, outcome.costs, time);
         if let Some(count) = &computed {
             self.follow(shell, arm, count);
         }

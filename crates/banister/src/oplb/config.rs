@@ -305,6 +305,9 @@ impl OplbConfig {
     pub(crate) fn check(&self, problem: &CheckedProblem) -> Result<CheckedOplb, Error> {
         // Per arm, what is known of the safe action says nothing of the others.
         let monitor = self.monitor(self.model.is_shared())?;
+        problem.refuse_drift(
+            "means that are regressed on features are taken to stay: use arms or segments",
+        )?;
         positive("relative_gap", self.relative_gap)?;
         positive("radius_scale", self.radius_scale)?;
         if self.max_work == 0 {

@@ -374,7 +374,7 @@ impl FeatureLearner {
     /// Takes an outcome into the safe action's own statistics, where its costs are unknown.
     fn learn_safe(&mut self, is_safe: bool, reward: f64, costs: &[f64]) {
         if let (true, Some(estimates)) = (is_safe, &mut self.safe_estimates) {
-            estimates.observe(0, reward, costs);
+            estimates.observe(0, reward, costs, 0.0);
             if let Some(rule) = &mut self.t_zero {
                 let (problem, pulls) = (&self.evidence.problem, estimates.pulls()[0]);
                 rule.update(problem, pulls, |i| estimates.sum(0, i + 1));
@@ -403,6 +403,7 @@ impl FeatureLearner {
                 outcomes: estimates.pulls()[0],
                 mean: estimates.mean(0, i + 1).unwrap_or(0.0),
                 endangers: Some(i + 1),
+                drift: false,
             })
         };
         own.or_else(crossing).map_or(Next::Continue, |found| {

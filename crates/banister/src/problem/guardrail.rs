@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
 use crate::problem::signals::REWARD;
-use crate::problem::{Budget, Direction, Range, Signal, SignalConfig};
+use crate::problem::{Budget, Direction, Drift, Range, Signal, SignalConfig};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -61,6 +61,9 @@ pub struct Guardrail {
         skip_serializing_if = "Option::is_none"
     )]
     pub sub_gaussian: Option<f64>,
+    /// Most that every arm's mean may move in a unit of time; absent: means do not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Drift>,
     /// The safe action's mean of this signal; absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_cost: Option<f64>,
@@ -133,6 +136,7 @@ impl Guardrail {
             range: self.range.clone(),
             cap: self.cap,
             sub_gaussian: self.sub_gaussian,
+            drift: self.drift,
         }
     }
 
@@ -150,11 +154,13 @@ impl Guardrail {
             range,
             cap,
             sub_gaussian,
+            drift,
         } = signal;
         Self {
             range,
             cap,
             sub_gaussian,
+            drift,
             ..self.clone()
         }
     }

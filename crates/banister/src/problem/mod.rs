@@ -5,6 +5,7 @@
 mod budget;
 mod context;
 mod direction;
+mod drift;
 mod fields;
 mod guardrail;
 mod range;
@@ -15,6 +16,7 @@ mod signals;
 pub use budget::{Budget, Period, WhenExhausted};
 pub use context::{ContextArms, Model};
 pub use direction::Direction;
+pub use drift::{Drift, DriftUnit};
 pub use fields::{Category, Field, FieldValue, Fields, Missing, OutOfRange, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
@@ -83,6 +85,35 @@ pub struct CheckedProblem {
     pub guardrails: Vec<Standard>,
     /// The row of signals that an outcome is: the reward, then one per guardrail.
     signals: Signals,
+}
+
+/// Most that means may move, in units of their ranges, while a policy is used.
+const MOVED: f64 = 0.001;
+
+impl CheckedProblem {
+    /// Every signal: the reward's, then one per guardrail.
+    fn each_signal(&self) -> impl Iterator<Item = &Signal> {
+        std::iter::once(&self.reward).chain(self.guardrails.iter().map(|g| &g.signal))
+    }
+
+    /// Decisions that a policy may be used for beyond the next, where means may move.
+    pub(crate) fn reach(&self) -> Option<f64> {
+        let speed = |signal: &Signal| signal.drift / signal.unit();
+        let fastest = self.each_signal().map(speed).fold(0.0, f64::max);
+        (fastest > 0.0).then(|| (MOVED / fastest).floor())
+    }
+
+    /// Refuses declared drift, where it cannot be followed.
+    pub fn refuse_drift(&self, why: &str) -> Result<(), Error> {
+        let place = self.each_signal().position(|signal| signal.drift > 0.0);
+        place.map_or(Ok(()), |place| {
+            let field = match place.checked_sub(1) {
+                None => "reward.drift".into(),
+                Some(i) => format!("guardrail[{i}].drift"),
+            };
+            Err(Error::invalid(field, "given", why))
+        })
+    }
 }
 
 impl Problem {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Direction;
 use super::range::{Range, UNIT, check_pair};
+use super::{Direction, Drift};
 use crate::error::{Error, finite};
 
 /// Advice at the end of the error for an observation outside its range.
@@ -39,6 +39,9 @@ pub struct SignalConfig {
         skip_serializing_if = "Option::is_none"
     )]
     pub sub_gaussian: Option<f64>,
+    /// Most that every arm's mean may move in a unit of time; absent: means do not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Drift>,
 }
 
 /// Advice where the sub-Gaussian constant is not known.
@@ -99,6 +102,8 @@ pub struct Signal {
     pub sub_gaussian: Option<f64>,
     /// True if observations above `hi` count as `hi`.
     pub capped: bool,
+    /// Most that a mean moves between decisions, in the signal's units.
+    pub drift: f64,
     /// 1/(hi − lo).
     scale: f64,
     /// Lowest and highest observation at all: [`FAR`] from the range.
@@ -121,6 +126,13 @@ impl SignalConfig {
             return Err(Error::invalid(field, r, UNKNOWN_CONSTANT));
         }
         self.check_cap(&format!("{field}.cap"), lo, hi)?;
+        if let Some(drift) = &self.drift {
+            drift.check(field, hi - lo)?;
+            if self.sub_gaussian.is_some() {
+                let allowed = "means that move are followed by bounded signals only: leave out `sub_gaussian`";
+                return Err(Error::invalid(format!("{field}.drift"), "given", allowed));
+            }
+        }
         Ok(self.signal([lo, hi]))
     }
 
@@ -178,6 +190,7 @@ impl SignalConfig {
             hi,
             sub_gaussian: self.sub_gaussian,
             capped: cap.is_some(),
+            drift: self.drift.map_or(0.0, |drift| drift.by),
             scale: 1.0 / (hi - lo),
             far: ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX)),
         }

@@ -102,6 +102,7 @@ impl CheckedSegmented {
         EstimateConfig {
             groups,
             alarm_delta: Some(config.alarm_delta * share),
+            moving: true,
             ..EstimateConfig::at(Level {
                 delta: config.delta * share,
                 optimism_delta: config.optimism_delta * share,

@@ -175,6 +175,12 @@ impl Learner for SegmentLearner {
         Ok(())
     }
 
+    fn use_until(&mut self, _: &mut Shell, time: f64) {
+        self.pairs.use_until(time);
+        self.pool.use_until(time);
+        self.change_all();
+    }
+
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
         self.update_table(shell);
         self.write_segment(shell, true);
@@ -208,6 +214,20 @@ impl Learner for SegmentLearner {
         self.reset_pool(shell);
         self.pool_since = shell.monitor.last_announced();
         self.rebuild(shell);
+    }
+
+    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
+        for signal in 0..=shell.problem.guardrails.len() {
+            for segment in &self.segments.list {
+                if let Some(&pair) = segment.pairs.get(arm) {
+                    self.pairs.forget(pair, signal);
+                }
+            }
+            self.pool.forget(arm, signal);
+        }
+        shell.monitor.forget_before(arm);
+        self.change_all();
+        Ok(())
     }
 
     fn is_stale(&self, _: &Shell) -> bool {

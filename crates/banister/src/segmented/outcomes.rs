@@ -74,7 +74,7 @@ impl SegmentLearner {
             }
         }));
         let reward = problem.own_signal(drawn.arm, 0).lo;
-        let found = Learned::from(&mut self.pool, drawn.arm, reward, &costs);
+        let found = Learned::from(&mut self.pool, drawn.arm, (reward, &costs), shell.now());
         shell.counted = costs;
         if found.computed {
             self.change(POOL);
@@ -88,6 +88,13 @@ impl SegmentLearner {
         if !self.table.changed.contains(&block) {
             self.table.changed.push(block);
         }
+    }
+
+    /// Bounds of all blocks are others.
+    pub(super) fn change_all(&mut self) {
+        self.is_outdated = true;
+        self.table.changed.clear();
+        self.table.changed.extend(0..self.table.blocks.len());
     }
 
     /// The segment entered last, of an outcome that came at once. It counts the context, unless a decision there waits
@@ -191,10 +198,11 @@ impl SegmentLearner {
             }
         };
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
+        let time = shell.time_of(outcome);
         let mut own = Learned::default();
         if let Some(s) = segment {
             let pair = self.segments.list[s].pairs[arm];
-            own = Learned::from(&mut self.pairs, pair, reward, costs);
+            own = Learned::from(&mut self.pairs, pair, (reward, costs), time);
         }
         if own.computed && block != POOL {
             self.change(block);
@@ -217,7 +225,7 @@ impl SegmentLearner {
         }
         let mut pooled = Learned::default();
         if drawn.pooled {
-            pooled = Learned::from(&mut self.pool, arm, reward, costs);
+            pooled = Learned::from(&mut self.pool, arm, (reward, costs), time);
         }
         let mut changed_arm = arm;
         let mut watched = shell.as_watched(outcome, arm == shell.safe);
@@ -228,7 +236,7 @@ impl SegmentLearner {
                 arm, pooled: true, ..
             }) = turn.drawn
             {
-                let found = Learned::from(pool, arm, turn.reward, costs);
+                let found = Learned::from(pool, arm, (turn.reward, costs), turn.number as f64);
                 pooled.computed |= found.computed;
                 if found.changed.is_some() {
                     (pooled.changed, changed_arm) = (found.changed, arm);
@@ -255,9 +263,14 @@ struct Learned {
 }
 
 impl Learned {
-    fn from(estimates: &mut Estimates, place: usize, reward: f64, costs: &[f64]) -> Self {
+    fn from(
+        estimates: &mut Estimates,
+        place: usize,
+        (reward, costs): (f64, &[f64]),
+        time: f64,
+    ) -> Self {
         Self {
-            computed: estimates.observe(place, reward, costs),
+            computed: estimates.observe(place, reward, costs, time),
             changed: estimates.changed(),
         }
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod common;
 mod coverage;
+mod drift;
 mod exact_arithmetic;
 mod fields;
 mod fit;

@@ -242,6 +242,9 @@ impl Experiment {
                 self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
             }
             Event::ArmRetired { arm } => self.retire(arm as usize)?,
+            Event::ArmForgotten { arm } => {
+                self.learner.apply(LearnerEvent::ForgetArm(arm as usize))?;
+            }
             // Policies and decisions teach nothing, and parts only once they are complete.
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
             Event::Outcome(outcome) => {

@@ -151,6 +151,11 @@ impl Experiment {
         self.try_on_a_twin(|agent| agent.retire_arm(arm))
     }
 
+    /// Checks that an arm can be forgotten.
+    pub(crate) fn check_forgotten(&self, arm: usize) -> Result<(), Refusal> {
+        self.try_on_a_twin(|agent| agent.forget_arm(arm))
+    }
+
     /// Checks that the reaction to alarms can be changed.
     pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Refusal> {
         self.try_on_a_twin(|agent| agent.answer_alarms(AlarmAnswer::OnBreach(on_breach)))

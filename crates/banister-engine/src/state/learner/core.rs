@@ -24,6 +24,8 @@ pub(crate) enum LearnerEvent {
     AddArm(NamedArm),
     /// By its number.
     RetireArm(usize),
+    /// By its number.
+    ForgetArm(usize),
     /// An answer to alarms.
     Answer(AlarmAnswer),
     /// An event records an alarm of the agent.
@@ -176,6 +178,7 @@ impl Core {
             LearnerEvent::GiveUp(pending) => agent.give_up(&pending.view())?,
             LearnerEvent::AddArm(arm) => add_arm(agent, &arm)?,
             LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
+            LearnerEvent::ForgetArm(arm) => agent.forget_arm(arm)?,
             LearnerEvent::Answer(answer) => {
                 agent.answer_alarms(answer)?;
                 if answer == AlarmAnswer::Acknowledge {

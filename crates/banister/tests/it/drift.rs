@@ -1,0 +1,102 @@
+//! Means that move within a declared drift: policies keep their guardrails at every moment, and use them.
+
+use std::f64::consts::PI;
+
+use crate::common::{self, Random, at_most};
+use banister::monitor::{Alarm, AlarmKind};
+use banister::{Agent, Drift, DriftUnit, Guardrail, OnBreach, Opb, OpbConfig, Problem};
+
+const TAU: f64 = 0.2;
+const SAFE: f64 = 0.05;
+
+fn declared(drift: f64) -> Problem {
+    let guardrail = Guardrail {
+        drift: Some(Drift {
+            by: drift,
+            per: DriftUnit::Decision,
+        }),
+        ..at_most(TAU, Some(SAFE))
+    };
+    common::problem(2, vec![guardrail])
+}
+
+/// A cost that swings between 0.15 and 0.35 from a part of its period on, and its fastest move.
+fn season(period: f64, phase: f64) -> (impl Fn(u64) -> f64, f64) {
+    let cost = move |t: u64| 0.25 + 0.1 * (2.0 * PI * (t as f64 / period + phase)).sin();
+    (cost, 0.1 * 2.0 * PI / period)
+}
+
+#[derive(Debug, Default)]
+struct Played {
+    /// Rounds whose policy broke the guardrail.
+    violating: u64,
+    /// Mean probability of the arm over what a clairvoyant gives it.
+    share: f64,
+    refuted: Option<u64>,
+}
+
+fn play(drift: f64, rounds: u64, seed: u64, delta: f64, cost: impl Fn(u64) -> f64) -> Played {
+    let config = OpbConfig {
+        delta,
+        on_breach: Some(OnBreach::Alert),
+        ..OpbConfig::default()
+    };
+    let mut agent = Opb::new(&declared(drift), &config).unwrap();
+    let mut rng = Random::new(seed);
+    let (mut played, mut used, mut possible) = (Played::default(), 0.0, 0.0);
+    for t in 0..rounds {
+        let truth = cost(t);
+        let decision = agent.decide();
+        let p = decision.probability(1);
+        played.violating += u64::from(p * truth + (1.0 - p) * SAFE > TAU + 1e-12);
+        used += p;
+        possible += ((TAU - SAFE) / (truth - SAFE)).min(1.0);
+        let arm = decision.draw(rng.unit());
+        let (reward, mean) = if arm == 1 { (0.9, truth) } else { (0.1, SAFE) };
+        let outcome = (rng.bernoulli(reward), [rng.bernoulli(mean)]);
+        agent.observe(arm, outcome.0, &outcome.1).unwrap();
+        let acts = |a: &Alarm| matches!(a.kind, AlarmKind::Refuted | AlarmKind::Drift);
+        if played.refuted.is_none() && agent.view().monitor.unwrap().alarms().iter().any(acts) {
+            played.refuted = Some(t);
+        }
+    }
+    played.share = used / possible;
+    played
+}
+
+/// The true drift declared: no policy breaks the guardrail in more runs than δ allows, and the arm is used nearly as much
+/// as by somebody who knows its cost. Intervals that take it to stay break it in many rounds.
+#[test]
+fn a_declared_season_is_kept_and_used() {
+    let (delta, runs) = (0.1, 6);
+    for (period, least) in [(50_000.0, 0.77), (200_000.0, 0.87)] {
+        let (cost, drift) = season(period, 0.0);
+        let played: Vec<Played> = (0..runs)
+            .map(|seed| play(drift, 400_000, seed, delta, &cost))
+            .collect();
+        let violating = played.iter().filter(|run| run.violating > 0).count();
+        let share = played.iter().map(|run| run.share).sum::<f64>() / runs as f64;
+        println!("period {period}: {violating} of {runs} runs violate, share {share:.3}");
+        assert!(violating <= 2, "{played:?}");
+        assert!(share >= least, "period {period}: {share}");
+        assert!(played.iter().all(|run| run.refuted.is_none()), "{played:?}");
+        let blind = play(0.0, 400_000, 1, delta, &cost);
+        println!("taken to stay: {blind:?}");
+        assert!(blind.violating > 10_000, "{blind:?}");
+    }
+}
+
+/// A drift declared at 0.3 of the truth is refuted within a third of the period after a turn; the truth itself is not.
+#[test]
+fn a_drift_that_is_declared_too_small_is_refuted() {
+    let period = 200_000.0;
+    let (cost, drift) = season(period, 0.25);
+    let runs = 10;
+    let soon = (0..runs).filter(|&seed| {
+        let run = play(0.3 * drift, 70_000, 100 + seed, 0.1, &cost);
+        println!("refuted at {:?}", run.refuted);
+        run.refuted.is_some_and(|t| (t as f64) < period / 3.0)
+    });
+    let soon = soon.count();
+    assert!(soon >= 9, "{soon} of {runs}");
+}
