@@ -45,8 +45,8 @@ pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,
     ClippedGaussianConfig, CostShape, CustomConfig, CustomEnvironment, CustomRound, CustomRun,
     DirectionsConfig, Drawn, Environment, EnvironmentConfig, GaussianConfig, Instances, L1Config,
-    L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MisspecifiedConfig,
-    Order, ParameterLaw, TableCell, TableConfig,
+    L2Config, LinearConfig, LoggedConfig, LoggedOutcome, LowerBoundConfig, MeanPath,
+    MisspecifiedConfig, Move, Order, ParameterLaw, TableCell, TableConfig, Users,
 };
 pub use experiment::Experiment;
 pub use results::Results;

@@ -80,9 +80,15 @@ impl TZeroRule {
     ) -> Option<()> {
         match (own, saved) {
             (None, None) => Some(()),
-            (Some(rule), Some(state)) if [0, guardrails].contains(&state.upper.len()) => {
+            (Some(rule), Some(state)) => {
+                let bounds = if state.rounds.is_some() {
+                    guardrails
+                } else {
+                    0
+                };
+                let fits = state.upper.len() == bounds;
                 rule.state = state;
-                Some(())
+                fits.then_some(())
             }
             _ => None,
         }

@@ -12,6 +12,8 @@ AlarmKind: TypeAlias = Literal[
     "breach",
     "breach_warning",
     "refuted",
+    "changed",
+    "drift",
     "safe_cost",
     "model_refuted",
     "missing",

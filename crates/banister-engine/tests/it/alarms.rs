@@ -152,7 +152,8 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = plain("x");
     // A low bar, so that few outcomes do.
-    declaration["agent"] = json!({"kind": "opb", "alarm_delta": 0.9, "floor": 0.05});
+    declaration["agent"] =
+        json!({"kind": "opb", "alarm_delta": 0.9, "floor": 0.05, "on_breach": "safe"});
     engine.create(declaration).unwrap();
     breach(&engine, "x");
     let view = engine.show("x").unwrap();
@@ -190,13 +191,17 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
 }
 
-/// Somebody on call turns the reaction down, and up again; learning again is not to be had later.
+/// Somebody on call turns the reaction down, and up again; where learning again needs a share of δ, it is not to be had
+/// later.
 fn the_reaction_to_alarms_changes(place: &Place) {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     let on_breach = |engine: &Engine| engine.show("x").unwrap().on_breach;
-    assert_eq!(on_breach(&engine), Some(OnBreach::Safe));
-    let relearn = engine.change("x", json!({"on_breach": "relearn"}));
+    assert_eq!(on_breach(&engine), Some(OnBreach::Relearn));
+    let mut shared = plain("shared");
+    shared["agent"] = json!({"kind": "segmented"});
+    engine.create(shared).unwrap();
+    let relearn = engine.change("shared", json!({"on_breach": "relearn"}));
     assert_eq!(field(relearn), "on_breach");
     engine.change("x", json!({"on_breach": "alert"})).unwrap();
     let number = engine.show("x").unwrap().number;

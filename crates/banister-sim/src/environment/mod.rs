@@ -55,7 +55,7 @@ pub use logged::LoggedConfig;
 pub use misspecified::MisspecifiedConfig;
 pub use model::{ArmRef, Environment};
 pub(crate) use model::{Dynamics, Setting, in_environment};
-pub use moving::{Move, Path, Users};
+pub use moving::{MeanPath, Move, Users};
 pub use outcome::Arms;
 pub(crate) use outcome::Pull;
 pub use per_run::ParameterLaw;

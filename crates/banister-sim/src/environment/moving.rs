@@ -23,13 +23,13 @@ pub struct Move {
     /// `reward`, or the guardrail whose cost it is.
     pub signal: String,
     /// How it moves.
-    pub path: Path,
+    pub path: MeanPath,
 }
 
 /// A path of a mean around or from its declared value, in the signal's units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Path {
+pub enum MeanPath {
     /// by·sin(2πt/period): at most 2π·by/period per round.
     Season {
         /// Largest distance.
@@ -69,7 +69,7 @@ pub struct Users {
 struct Moved {
     arm: usize,
     signal: usize,
-    path: Path,
+    path: MeanPath,
 }
 
 /// Arms that move.
@@ -82,7 +82,7 @@ pub(super) struct Moving {
     users: Option<Users>,
 }
 
-impl Path {
+impl MeanPath {
     /// Distances from the declared mean between which it stays.
     fn reach(&self) -> (f64, f64) {
         match *self {
@@ -255,9 +255,9 @@ impl WorldRun for MovingRun<'_> {
         let (world, t) = (self.world, self.t as f64);
         for (own, walked) in std::iter::zip(&world.moves, &mut self.walked) {
             let distance = match own.path {
-                Path::Season { by, period } => by * libm::sin(TAU * t / period),
-                Path::Line { by, rounds } => by * (t / rounds).min(1.0),
-                Path::Walk { step, within } => {
+                MeanPath::Season { by, period } => by * libm::sin(TAU * t / period),
+                MeanPath::Line { by, rounds } => by * (t / rounds).min(1.0),
+                MeanPath::Walk { step, within } => {
                     let up = self.rng.random_bool(0.5);
                     let next = *walked + if up { step } else { -step };
                     if next.abs() <= within {

@@ -4,7 +4,10 @@ use std::f64::consts::PI;
 
 use crate::common::{self, Random, at_most};
 use banister::monitor::{Alarm, AlarmKind};
-use banister::{Agent, Drift, DriftUnit, Guardrail, OnBreach, Opb, OpbConfig, Problem};
+use banister::{
+    Agent, AgentConfig, Drift, DriftUnit, Guardrail, OnBreach, Opb, OpbConfig, Origin, Outcome,
+    Pending, Problem, Registry as _, Round, Segmented, SegmentedConfig,
+};
 
 const TAU: f64 = 0.2;
 const SAFE: f64 = 0.05;
@@ -99,4 +102,93 @@ fn a_drift_that_is_declared_too_small_is_refuted() {
     });
     let soon = soon.count();
     assert!(soon >= 9, "{soon} of {runs}");
+}
+
+/// Saved and restored in the midst, agents go on bit by bit; late outcomes count from their own decisions.
+#[test]
+fn a_saved_agent_goes_on_bit_by_bit() {
+    for segmented in [false, true] {
+        let problem = declared(1e-4);
+        let build = || -> Box<dyn Agent> {
+            if segmented {
+                Box::new(Segmented::new(&problem, &SegmentedConfig::default()).unwrap())
+            } else {
+                Box::new(Opb::new(&problem, &OpbConfig::default()).unwrap())
+            }
+        };
+        let mut agent = build();
+        let mut rng = Random::new(3);
+        let mut late = Vec::new();
+        for t in 1..3000_u64 {
+            let round = Round::in_segment(if t % 3 == 0 { "a" } else { "b" });
+            if t % 700 == 0 {
+                let saved = agent.save().unwrap();
+                let mut twin = AgentConfig::restore(&saved).unwrap().agent;
+                assert_eq!(agent.decide(&round).unwrap(), twin.decide(&round).unwrap());
+                assert_eq!(agent.save().unwrap(), twin.save().unwrap());
+                agent = twin;
+            }
+            let decision = agent.decide(&round).unwrap().clone();
+            assert!(decision.guardrails[0].slack >= 0.0, "{decision:?}");
+            let action = decision.draw(rng.unit());
+            let pending = Pending {
+                decision: t,
+                action,
+                segment: round.segment,
+                safe_probability: Some(decision.probability(0)),
+            };
+            agent.announce(&pending).unwrap();
+            late.push(pending);
+            let due = late.remove(if rng.unit() < 0.5 { 0 } else { late.len() - 1 });
+            let cost = [rng.bernoulli(if due.action == 0 { SAFE } else { 0.25 })];
+            agent
+                .observe(&Outcome {
+                    segment: due.segment,
+                    origin: Origin::Announced(due.decision),
+                    ..Outcome::of_arm(due.action, 0.5, &cost)
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn bad_drift_is_refused() {
+    let refuse = |guardrail: Guardrail, part: &str| {
+        let problem = common::problem(2, vec![guardrail]);
+        let error = Opb::new(&problem, &OpbConfig::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    let moving = |by: f64| Drift {
+        by,
+        per: DriftUnit::Decision,
+    };
+    for by in [-1e-6, f64::NAN, f64::INFINITY, 1.5] {
+        let guardrail = Guardrail {
+            drift: Some(moving(by)),
+            ..at_most(TAU, Some(SAFE))
+        };
+        refuse(guardrail, "`guardrail[0].drift.by`");
+    }
+    let noisy = Guardrail {
+        drift: Some(moving(1e-6)),
+        sub_gaussian: Some(0.1),
+        ..at_most(TAU, Some(SAFE))
+    };
+    refuse(noisy, "leave out `sub_gaussian`");
+    let config = OpbConfig {
+        intervals: Some(banister::interval::Intervals::Kl),
+        ..OpbConfig::default()
+    };
+    let error = Opb::new(&declared(1e-6), &config).unwrap_err().to_string();
+    assert!(error.contains("use `mixture`"), "{error}");
+    let unit: Result<Guardrail, _> =
+        serde_json::from_str(r#"{"name": "c", "at_most": 0.2, "drift": {"by": 0.01}}"#);
+    assert!(
+        unit.unwrap_err()
+            .to_string()
+            .contains("missing field `per`")
+    );
 }
