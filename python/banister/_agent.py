@@ -33,15 +33,17 @@ class Alarm:
     """An alarm: an assumption that certificates rest on is false, at the level of its test."""
 
     #: "breach" (the decisions' observed costs are above the threshold), "breach_warning" (they may be,
-    #: on evidence that is not enough to act on: a warning), "refuted" (an arm's outcomes
-    #: contradict each other over time: its mean changed), "safe_cost" (the safe action costs other
+    #: on evidence that is not enough to act on: a warning), "refuted" (an arm's cost lies beyond its
+    #: interval: its mean changed), "changed" (its reward does, or its cost where nothing rests on it: a warning, and it
+    #: is learned anew), "drift" (its mean moves faster than declared), "safe_cost" (the safe action costs other
     #: than was declared), "model_refuted" (a part of the outcomes costs other than the model of the
     #: features allows), "range" (a cost lies outside its declared range), "reward_range" (a reward
     #: does: a warning), "missing" (outcomes are missing more often in a segment, or of some arms, than
     #: elsewhere: a warning) or "segments" (nearly as many names of segments were seen as there is room
     #: for: a warning).
     kind: Literal[
-        "breach", "breach_warning", "refuted", "safe_cost", "model_refuted", "range", "reward_range", "missing", "segments"
+        "breach", "breach_warning", "refuted", "changed", "drift", "safe_cost", "model_refuted", "range",
+        "reward_range", "missing", "segments",
     ]  # fmt: skip
     #: The guardrail that it is about; None if it is about none.
     guardrail: str | None

@@ -26,6 +26,7 @@ class Opb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         delta: δ: probability with which any policy ever violates a guardrail.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
             watched.
@@ -43,11 +44,12 @@ class Opb(Agent):
             computed again, by default 0.005 (after each of the first 200 outcomes of an arm); 0
             computes after every outcome, as intervals with a horizon always do.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.
-        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
-            the guarantee.
+        on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
+            `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": Evidence from before the alarm is dropped, and learning starts again with
-                a smaller share of δ.
+            "relearn": What the alarm is about is forgotten, and learned again with a smaller
+                share of δ: an arm's signal that has changed, arms that are suspected of a
+                breach, or everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
@@ -58,7 +60,6 @@ class Opb(Agent):
         optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least` may
             fail; bounds that only serve optimism share it.
         rho: ρ of `subgaussian`: they are tightest around n = ρ·(a small multiple).
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         unknown_safe_cost: Treatment of guardrails whose safe cost is unknown.
             "interval": Bound it like any other signal and play safe until the bound leaves a
                 margin.
@@ -86,6 +87,7 @@ class Opb(Agent):
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
         seed: Int | np.random.Generator | None = None,
+        alarm_delta: Float | None = None,
         delta: Float = 0.01,
         floor: Float | None = None,
         horizon: Int | None = None,
@@ -98,7 +100,6 @@ class Opb(Agent):
         optimism: Literal["paper", "least", "index", "published"] = "index",
         optimism_delta: Float = 0.1,
         rho: Float = 1.0,
-        alarm_delta: Float | None = None,
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Opb: ...
 
@@ -119,6 +120,7 @@ class Oplb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         delta: δ: probability with which any guardrail's bounds may ever fail; safety rests on
             them alone.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
@@ -146,11 +148,12 @@ class Oplb(Agent):
                 context too, and guardrails are certified in each.
         norm: L: every feature vector is at most this long; unchecked by default (`paper` radii
             need it).
-        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
-            the guarantee.
+        on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
+            `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": Evidence from before the alarm is dropped, and learning starts again with
-                a smaller share of δ.
+            "relearn": What the alarm is about is forgotten, and learned again with a smaller
+                share of δ: an arm's signal that has changed, arms that are suspected of a
+                breach, or everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward, by default `least`; `exact` has the
             paper's own.
@@ -174,7 +177,6 @@ class Oplb(Agent):
         radius_scale: Multiplies every radius: below 1 it voids the guarantee, for negative
             controls.
         relative_gap: Gap to which `exact` proves its policy best, relative to its value.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         solver: Problem that is solved each round.
             "linearised": An interval per action, then one linear program.
             "exact": The paper's bounds on whole policies, solved to a certified gap.
@@ -209,6 +211,7 @@ class Oplb(Agent):
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
         seed: Int | np.random.Generator | None = None,
+        alarm_delta: Float | None = None,
         delta: Float = 0.01,
         floor: Float | None = None,
         horizon: Int | None = None,
@@ -227,7 +230,6 @@ class Oplb(Agent):
         radius: Literal["multiscale", "logdet", "paper"] | None = None,
         radius_scale: Float = 1.0,
         relative_gap: Float = 0.001,
-        alarm_delta: Float | None = None,
         solver: Literal["linearised", "exact"] = "linearised",
         unknown_safe_cost: Literal["interval", "paper"] = "interval",
     ) -> Oplb: ...
@@ -249,21 +251,22 @@ class Segmented(SegmentedAgent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely.
         delta: δ: probability with which any policy ever violates a guardrail.
         label: Name in results; by default `segmented`.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.
         max_segments: Segments with statistics of their own, at most; rare ones give way to
             others.
-        on_breach: Reaction to an alarm; by default `safe`, or `alert` where the parameters void
-            the guarantee.
+        on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
+            `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": Evidence from before the alarm is dropped, and learning starts again with
-                a smaller share of δ.
+            "relearn": What the alarm is about is forgotten, and learned again with a smaller
+                share of δ: an arm's signal that has changed, arms that are suspected of a
+                breach, or everything.
             "alert": Nothing but the alarm.
         optimism_delta: δ_o, shared by bounds that only serve optimism.
         pool_until: Contexts of a segment that was not declared before it has a policy of its
             own; until then it shares one with other rare ones.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
 
     Example:
         >>> import banister
@@ -287,6 +290,7 @@ class Segmented(SegmentedAgent):
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
         seed: Int | np.random.Generator | None = None,
+        alarm_delta: Float | None = None,
         delta: Float = 0.01,
         label: str | None = None,
         log_term: Float | None = None,
@@ -294,5 +298,4 @@ class Segmented(SegmentedAgent):
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         optimism_delta: Float = 0.1,
         pool_until: Int = 30,
-        alarm_delta: Float | None = None,
     ) -> Segmented: ...

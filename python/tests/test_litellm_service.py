@@ -92,7 +92,7 @@ def test_a_budget_that_refuses_is_kept(tmp_path: Path, caplog: pytest.LogCapture
 def test_an_alarm_of_the_service_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     gateway = two()
     with running(tmp_path) as url:
-        routing = limited(gateway, service=url, ceiling=1e-5, worst_cost={CHEAP: 2e-5})
+        routing = limited(gateway, service=url, ceiling=1e-5, on_breach="safe", worst_cost={CHEAP: 2e-5})
         wait_for(lambda: bool(ask(gateway, 10) and routing.savings().alarms))
         ask(gateway, 10)
         routing.close()

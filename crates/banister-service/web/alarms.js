@@ -11,6 +11,8 @@ const TITLES = {
   breach: "Guardrail breached",
   breach_warning: "Warning: a guardrail may be breached",
   refuted: "An arm has changed",
+  changed: "Warning: an arm has changed, and is learned anew",
+  drift: "An arm moves faster than declared",
   safe_cost: "The declared safe cost is wrong",
   model_refuted: "The model of the features is wrong",
   missing: "Warning: outcomes are missing, not at random",

@@ -83,7 +83,9 @@ function edit(context, experiment) {
   const ttl = h("input", { inputmode: "decimal", value: plain(experiment.ttl_seconds), autocomplete: "off" });
   const outcome = outcomeInputs(experiment.guardrails, experiment.default_outcome);
   // Learning again has to be declared: every epoch has its share of δ.
-  const reactions = ["safe", "alert", ...(experiment.agent.on_breach === "relearn" ? ["relearn"] : [])];
+  // Elsewhere learning again needs a share of δ that was kept for it.
+  const relearns = experiment.agent.kind === "opb" || experiment.agent.on_breach === "relearn";
+  const reactions = ["safe", "alert", ...(relearns ? ["relearn"] : [])];
   const reaction = h("select", null, reactions.map((one) => h("option", { value: one }, one)));
   reaction.value = experiment.on_breach;
   const amounts = budgetsOf(experiment.budgets).map(([name, b]) => {

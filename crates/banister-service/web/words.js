@@ -145,4 +145,5 @@ export function verdict(guardrail, certified) {
 }
 
 // A warning informs and never acts: no guardrail rests on it.
-export const isWarning = (alarm) => ["breach_warning", "reward_range", "missing", "segments"].includes(alarm.kind);
+export const isWarning = (alarm) =>
+  ["breach_warning", "changed", "reward_range", "missing", "segments"].includes(alarm.kind);

@@ -248,7 +248,7 @@ impl Alarm {
     fn told_refuted(&self, guardrail: &Standard, arm: &str) -> String {
         let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
         format!(
-            "the {n} outcomes of {arm} contradict each other on {name} (mean {mean}): its mean has changed"
+            "the {name} of {arm} have changed: they averaged {mean} over {n} outcomes, and are beyond that now"
         )
     }
 

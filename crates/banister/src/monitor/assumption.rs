@@ -34,16 +34,29 @@ impl Monitor {
     pub(crate) fn assumptions(&self, problem: &CheckedProblem) -> Vec<Assumption> {
         let guardrails = &problem.guardrails;
         let unwatched = (0..guardrails.len()).find(|&i| !self.watches(i));
+        let signals = std::iter::once(("reward", &problem.reward))
+            .chain(guardrails.iter().map(|g| (g.name.as_str(), &g.signal)));
+        let moving: Vec<String> = signals
+            .filter(|(_, signal)| signal.drift > 0.0)
+            .map(|(name, signal)| format!("{name} by at most {} per decision", signal.drift))
+            .collect();
+        let mut still = "means do not change".to_string();
+        if !moving.is_empty() {
+            still += &format!(", but those of {}", moving.join(", "));
+        }
         let mut list = vec![
             Assumption::new(
                 match unwatched {
-                    None => "means do not change".into(),
+                    None => still,
                     Some(i) => format!(
-                        "means do not change (`{}` is sub-Gaussian and relative, which no detector covers)",
+                        "{still} (`{}` is sub-Gaussian and relative, which no detector covers)",
                         guardrails[i].name
                     ),
                 },
                 unwatched.is_none(),
+            ),
+            Assumption::declared(
+                "outcomes of different decisions are independent: one decision per user and period",
             ),
             Assumption::declared("outcomes arrive independently of their value"),
         ];

@@ -255,7 +255,7 @@ impl Detector {
         let cusum = base * factors[MIDDLE];
         state.cusum = if cusum < MOST { cusum } else { MOST };
         state.trace.add(state.watched, evidence.alarm);
-        if state.watched % BLOCK == 0 {
+        if state.watched.is_multiple_of(BLOCK) {
             self.renew_starts();
         }
         evidence

@@ -529,9 +529,10 @@ impl Monitor {
         let (outcomes, excess) = detector.recent();
         let mean = detector.in_units(&problem.guardrails[guardrail], excess);
         let acts = evidence.alarm >= self.config.alarm_level;
-        let (kind, evidence) = match acts {
-            true => (AlarmKind::Breach, evidence.alarm),
-            false => (AlarmKind::BreachWarning, evidence.warning),
+        let (kind, evidence) = if acts {
+            (AlarmKind::Breach, evidence.alarm)
+        } else {
+            (AlarmKind::BreachWarning, evidence.warning)
         };
         self.raise(Alarm {
             kind,
