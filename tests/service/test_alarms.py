@@ -23,15 +23,22 @@ def make(service, name="shop", **more):
 
 
 def drift(service, name="shop"):
-    """Control keeps its declared cost exactly; everything else complains every time."""
-    outcome = lambda action: (0.5, {"complaints": 0.02 if action == "control" else 1})  # noqa: E731
+    """Control keeps its declared cost exactly; everything else never complains, then every time."""
+
+    def means(dear):
+        return lambda action: (0.5, {"complaints": 0.02}) if action == "control" else (1, {"complaints": dear})
+
+    def acting():
+        return [alarm for alarm in get(service, name)["alarms"] if alarm["forces_safe"]]
 
     def raised():
-        play(service, name, 100, outcome)
-        return get(service, name)["alarms"]
+        play(service, name, 100, means(1))
+        return acting()
 
+    play(service, name, 400, means(0))
+    assert not acting()
     wait_for(raised, "an alarm")
-    return get(service, name)["alarms"][0]
+    return acting()[0]
 
 
 def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
@@ -40,22 +47,24 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     made = make(service, reward=reward, agent={"kind": "opb", "alarm_delta": 0.5, "on_breach": "safe"})
     assert any(a["watched"] for a in made["rests_on"]) and not all(a["watched"] for a in made["rests_on"])
     alarm = drift(service)
-    assert alarm["kind"] == "breach" and alarm["guardrail"] == "complaints" and alarm["forces_safe"]
+    # Which of the two sees it first depends on how often bold was drawn.
+    title = {"breach": "Guardrail breached", "refuted": "An arm has changed"}[alarm["kind"]]
+    assert alarm["guardrail"] == "complaints"
     # One line says what and why, to whoever reads only the service's own log.
-    (line,) = [line for line in service.log().splitlines() if " alarm " in line]
-    assert "ERROR" in line and 'experiment="shop"' in line and alarm["message"] in line
+    (line,) = [line for line in service.log().splitlines() if " alarm " in line and alarm["message"] in line]
+    assert "ERROR" in line and 'experiment="shop"' in line
     decision = service.post("/v1/experiments/shop/decisions", {}).ok(200)
     assert decision["certificate"]["fallback"] == "alarm" and decision["safe"]
     assert decision["certificate"]["rests_on"] == made["rests_on"]
     state = get(service, "shop", "/state")
     assert state["evidence"][0]["points"] and state["evidence"][0]["alarm_at"] == pytest.approx(math.log10(2))
-    raised = 'banister_alarms{experiment="shop"} 1'
-    wait_for(lambda: raised in service.get("/metrics").body.decode(), "metric")
+    raised = r'banister_alarms{experiment="shop"} [1-9]'
+    wait_for(lambda: re.search(raised, service.get("/metrics").body.decode()), "metric")
 
     page = look("/#/experiments/shop")
     panel = page.get_by_test_id("alarms")
-    expect(panel).to_contain_text("Guardrail breached")
-    expect(panel.get_by_role("img")).to_have_count(1)
+    expect(panel).to_contain_text(title)
+    expect(panel).to_contain_text("Only the safe action is played until somebody acknowledges it.")
     expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Alarm")
     page.picture("alarms")
     page.get_by_test_id("acknowledge").click()
@@ -64,7 +73,7 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     expect(panel).to_be_hidden()
     assert get(service, "shop")["alarms"] == []
     past = get(service, "shop", "/history")["alarms"]
-    assert [a["kind"] for a in past] == ["breach"] and past[0]["acknowledged"]
+    assert alarm["kind"] in [a["kind"] for a in past] and all(a["acknowledged"] for a in past)
     answer = service.post("/v1/experiments/nope/alarms:acknowledge", {})
     assert answer.status == 404
     answer = service.post("/v1/experiments/shop/alarms:acknowledge", {"notes": 1})

@@ -130,3 +130,112 @@ fn wrong_changes_are_refused() {
         "changes[0].costs[0][0]` is 0.5",
     );
 }
+
+/// A season of bold's complaints between 0.05 and 0.25, and a walk of its reward.
+const SEASON: &str = r#"
+    run = { horizon = 60000, runs = 4, seed = 5 }
+    [environment]
+    kind = "bernoulli"
+    arms = ["control", "bold"]
+    rewards = [0.3, 0.6]
+    costs = [[0.02, 0.15]]
+    moves = [
+        { arm = "bold", signal = "complaints", path = { season = { by = 0.1, period = 30000 } } },
+        { arm = 1, signal = "reward", path = { walk = { step = 0.001, within = 0.1 } } },
+    ]
+    [[guardrail]]
+    name = "complaints"
+    at_most = 0.12
+    safe_cost = 0.02
+    drift = { by = 2.1e-5, per = "decision" }
+"#;
+
+#[test]
+fn a_season_that_is_declared_is_kept_and_one_that_is_not_is_broken() {
+    let agent = "[[agent]]\nkind = \"opb\"\non_breach = \"alert\"";
+    let violations = |toml: &str| {
+        let runs = runs_of(&format!("{toml}{agent}")).remove(0).1;
+        assert!(
+            runs.iter().all(|run| run.reward_end > 0.3),
+            "it plays bold too"
+        );
+        let each = runs
+            .iter()
+            .map(|run| run.violations.expect("means are known"));
+        each.collect::<Vec<u64>>()
+    };
+    assert_eq!(violations(SEASON), [0; 4]);
+    let blind = SEASON.replace("drift =", "# drift =");
+    assert!(violations(&blind).iter().all(|&n| n > 5_000));
+}
+
+/// Users who come back make outcomes dependent; the mean of all users is what policies are judged by.
+#[test]
+fn users_who_come_back_break_what_independent_outcomes_keep() {
+    let agent = "[[agent]]\nkind = \"opb\"\ndelta = 0.1\non_breach = \"alert\"";
+    let violating = |rounds: u64| {
+        let users = format!("users = {{ rounds = {rounds}, spread = 0.1 }}");
+        let start = SEASON.find("moves").expect("moves");
+        let end = SEASON.find("[[guardrail]]").expect("a guardrail");
+        let toml = format!("{}{users}\n{}", &SEASON[..start], &SEASON[end..]);
+        let toml = toml
+            .replace("drift =", "# drift =")
+            .replace("runs = 4", "runs = 60");
+        let toml = toml
+            .replace("horizon = 60000", "horizon = 10000")
+            .replace("0.02, 0.15", "0.1, 0.2");
+        let toml = toml
+            .replace("at_most = 0.12", "at_most = 0.15")
+            .replace("safe_cost = 0.02", "safe_cost = 0.1");
+        let runs = runs_of(&format!("{toml}{agent}")).remove(0).1;
+        runs.iter().filter(|run| run.violations > Some(0)).count()
+    };
+    let (alone, together) = (violating(1), violating(200));
+    println!("{alone} and {together} of 60 runs violate");
+    assert!(alone <= 6 + 7 && together >= 20, "{alone}, {together}");
+}
+
+#[test]
+fn wrong_moves_are_refused() {
+    for (moves, mentions) in [
+        (
+            "path = { season = { by = 0.1, period = 0 } }",
+            "moves[0].period` is 0",
+        ),
+        (
+            "path = { season = { by = nan, period = 10 } }",
+            "moves[0].by` is NaN",
+        ),
+        (
+            "path = { walk = { step = 0.1, within = 0.01 } }",
+            "moves[0].within` is 0.01",
+        ),
+        (
+            "path = { line = { by = -0.5, rounds = 10 } }",
+            "within the range",
+        ),
+    ] {
+        let start = SEASON.find("path = { season").expect("a path");
+        let end = start + SEASON[start..].find(" },\n").expect("its end");
+        let toml = format!("{}{moves}{}", &SEASON[..start], &SEASON[end..]);
+        let config: ExperimentConfig =
+            toml::from_str(&format!("{toml}[[agent]]\nkind = \"opb\"")).expect("TOML");
+        let error = config.check("moves").unwrap_err().to_string();
+        assert!(error.contains(mentions), "{error}");
+    }
+    for (from, to, mentions) in [
+        (
+            "signal = \"complaints\"",
+            "signal = \"spend\"",
+            "moves[0].signal` is spend",
+        ),
+        ("arm = \"bold\"", "arm = 7", "moves[0].arm` is 7"),
+        ("arm = \"bold\"", "arm = 0", "within the range"),
+    ] {
+        let toml = SEASON.replacen(from, to, 1);
+        let config: ExperimentConfig =
+            toml::from_str(&format!("{toml}[[agent]]\nkind = \"opb\"")).expect("TOML");
+        let error = config.check("moves").unwrap_err().to_string();
+        assert!(error.contains(mentions), "{error}");
+    }
+}

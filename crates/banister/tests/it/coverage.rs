@@ -5,6 +5,7 @@
 
 use crate::common;
 
+use banister::interval::Mixture;
 use banister::{Guardrail, Intervals, Opb, OpbConfig, SignalConfig};
 use common::{Random, at_most, problem};
 
@@ -194,4 +195,34 @@ fn a_fixed_count_interval_checked_at_every_count_fails_the_same_test() {
     }
     let share = misses as f64 / STREAMS as f64;
     assert!(share > limit(PER_SIGNAL, STREAMS), "missed in {share}");
+}
+
+/// Outcomes of users who come back, taken as independent: an upper end at level 0.5% is ever below the mean of all users
+/// far more often. Users' means are 0.1 or 0.5, as likely.
+#[test]
+fn outcomes_of_users_who_come_back_void_intervals() {
+    let runs = 400;
+    let ever_wrong = |burst: u64| {
+        let wrong = (0..runs).filter(|&seed| {
+            let mut random = Random::new(seed);
+            let (mut mixture, mut due) = (Mixture::default(), 1);
+            let mut mean = 0.0;
+            (0..20_000_u64).any(|t| {
+                if t % burst == 0 {
+                    mean = [0.1, 0.5][random.below(2)];
+                }
+                mixture.push(random.bernoulli(mean));
+                let is_due = mixture.count() >= due;
+                if is_due {
+                    due = mixture.count() + 1 + mixture.count() / 50;
+                }
+                is_due && mixture.upper(200_f64.ln(), 1.0) < 0.3
+            })
+        });
+        wrong.count() as f64 / runs as f64
+    };
+    let shares = [1, 5, 20, 100].map(ever_wrong);
+    println!("ever wrong for bursts of 1, 5, 20, 100: {shares:?}");
+    assert!(shares[0] <= limit(0.005, runs as usize), "{shares:?}");
+    assert!(shares[2] > 0.1 && shares[3] > 0.4, "{shares:?}");
 }
