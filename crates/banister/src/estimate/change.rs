@@ -6,8 +6,13 @@
 //! probability at most α, the end's share of its budget. A jump of the mean is seen after about ln(1/(αγ_n))/I of the
 //! arm's own outcomes.
 
-use super::ends::Ends;
-use crate::interval::End;
+use std::ops::RangeInclusive;
+
+use super::ends::{Ends, Side};
+use super::saved::SignalState;
+use super::units::Units;
+use super::{Estimates, SignalRule};
+use crate::interval::{Count, End};
 
 /// Bets on one end.
 const BETS: usize = 4;
@@ -109,7 +114,7 @@ impl Change {
     pub(super) fn is_suspect(&self, ends: Ends) -> bool {
         ends.each().into_iter().enumerate().any(|(end, (_, side))| {
             let total: f64 = self.wealth[end].iter().sum();
-            side.is_some_and(|side| side == super::Side::Safety)
+            side == Some(Side::Safety)
                 && total >= SUSPECT * BETS as f64 * self.starts[end].max(f64::MIN_POSITIVE)
         })
     }
@@ -118,4 +123,138 @@ impl Change {
 /// True if wealth can stand in a detector.
 pub(super) fn is_sound(wealth: &Wealth) -> bool {
     wealth.iter().flatten().all(|w| (0.0..=1e300).contains(w))
+}
+
+/// A mean that has changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Changed {
+    /// Place of its signal in the row: 0 the reward, 1 + i guardrail i.
+    pub signal: usize,
+    /// A guardrail of that signal.
+    pub guardrail: Option<usize>,
+    /// Outcomes that were learned before, and their mean in standard units.
+    pub outcomes: u64,
+    pub mean: f64,
+    /// True if safety rests on it. Else it is forgotten already.
+    pub endangers: bool,
+    /// True if it moves faster than was declared.
+    pub drift: bool,
+}
+
+impl Estimates {
+    /// The mean that the last outcome proved to have changed, once.
+    #[inline]
+    pub(crate) fn changed(&mut self) -> Option<Changed> {
+        self.changed.take()
+    }
+
+    /// True if some cost of an arm may well be beyond an end that safety rests on.
+    pub(crate) fn is_suspect(&self, arm: usize) -> bool {
+        let (from, is_safe) = (arm * self.rules.len(), usize::from(self.arms[arm].is_safe));
+        let own = self.changes.get(from..).unwrap_or_default();
+        std::iter::zip(&self.rules, own).any(|(lane, change)| change.is_suspect(lane.ends[is_safe]))
+    }
+
+    /// Forgets some signals of an arm. Levels are those of the next places from now on, of its other signals too: lower
+    /// ones, so that what holds goes on holding.
+    pub(crate) fn forget(&mut self, arm: usize, signals: RangeInclusive<usize>) {
+        for s in 0..self.rules.len() {
+            let learned = self.rules[s].twin.map_or(s, |(place, _)| place);
+            if signals.contains(&learned) {
+                self.reset(arm, s);
+            }
+        }
+        let pulls = self.pulls[arm];
+        let own = &mut self.arms[arm];
+        (own.since, own.bucket) = (pulls, 0);
+        self.give_places(arm);
+    }
+
+    /// Some signal's mean has changed. Where safety rests on what is refuted, all outcomes so far count anew.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow_change(&mut self, arm: usize) -> Count {
+        for s in 0..self.rules.len() {
+            let place = arm * self.rules.len() + s;
+            let Some(end) = self.changes[place].proven() else {
+                continue;
+            };
+            self.note_change(arm, s, Some(end));
+            if self.since[place] < self.pulls[arm] {
+                self.changes[place].wealth = Default::default();
+                // Neither bucket is kept.
+                self.state[place].turn();
+                self.state[place].turn();
+                if self.units[place].drift == 0.0 {
+                    self.bound(arm, s);
+                }
+            }
+        }
+        self.recompute(arm)
+    }
+
+    /// Takes note of a change, beyond an end or, of a mean that moves, between windows; forgets it where nothing rests on
+    /// it. A mean that may move and moved further refutes its declaration, whichever way.
+    pub(super) fn note_change(&mut self, arm: usize, signal: usize, end: Option<End>) {
+        let drift = self.units[arm * self.rules.len() + signal].drift > 0.0;
+        let ends = self.rules[signal].ends[usize::from(self.arms[arm].is_safe)];
+        let rests = |(own, side): (End, Option<Side>)| {
+            side == Some(Side::Safety) && (drift || Some(own) == end)
+        };
+        let endangers = ends.each().into_iter().any(rests);
+        let shares = |rule: &SignalRule| rule.twin.is_some_and(|(place, _)| place == signal);
+        let shared = self.rules.iter().position(shares);
+        self.changed = Some(Changed {
+            signal,
+            guardrail: signal.checked_sub(1).or(shared.map(|s| s - 1)),
+            outcomes: self.count(arm, signal),
+            mean: self.mean(arm, signal).unwrap_or(0.0),
+            endangers,
+            drift,
+        });
+        if !endangers {
+            self.forget(arm, signal..=signal);
+        }
+    }
+
+    /// Copies ends to signals that are learned in another place, and has the detectors of an arm follow all ends.
+    pub(super) fn follow_ends(&mut self, arm: usize) {
+        let from = arm * self.rules.len();
+        for s in 1..self.rules.len() {
+            if let Some((place, mirrored)) = self.rules[s].twin {
+                let SignalState { lower, upper, .. } = self.state[from + place];
+                let own = &mut self.state[from + s];
+                (own.lower, own.upper) = if mirrored {
+                    (1.0 - upper, 1.0 - lower)
+                } else {
+                    (lower, upper)
+                };
+            }
+        }
+        let Some(alarm_share) = self.alarm_share else {
+            return;
+        };
+        let own = &self.arms[arm];
+        let weight = start_weight(own.due - own.since);
+        let start = |side: Option<Side>| match side {
+            None => 0.0,
+            Some(Side::Safety) => weight * alarm_share * libm::exp(-own.log_safety),
+            Some(_) => weight * libm::exp(-own.log_optimism),
+        };
+        for (s, lane) in self.rules.iter().enumerate() {
+            let ends = lane.ends[usize::from(own.is_safe)];
+            let starts = match lane.twin {
+                None => [start(ends.lower), start(ends.upper)],
+                Some(_) => [0.0; 2],
+            };
+            let SignalState { lower, upper, .. } = self.state[from + s];
+            let Units { r, drift, .. } = self.units[from + s];
+            let noise = match (lane.rule.is_bounded(), drift > 0.0) {
+                (false, _) => Noise::SubGaussian(r),
+                (true, false) => Noise::Bounded,
+                (true, true) => Noise::Moving,
+            };
+            self.changes[from + s].follow([lower, upper], starts, noise);
+        }
+    }
 }

@@ -36,7 +36,8 @@ use crate::interval::{
     Count, DeltaBudget, End, Interval, Intervals, Level, Mixture, Observed, Place, Rule,
 };
 use crate::problem::{CheckedProblem, Signal};
-use change::{Change, Noise, start_weight};
+use change::Change;
+pub(crate) use change::Changed;
 use ends::{Ends, Side, SignalRule, count};
 use units::Units;
 use windows::Windows;
@@ -75,22 +76,8 @@ pub struct Estimates {
     windows: Vec<Option<Windows>>,
     /// Time until which ends are used, in decisions.
     until: f64,
-    /// The signal whose last outcome proved its mean to have changed.
+    /// The mean that the last outcome proved to have changed.
     changed: Option<Changed>,
-}
-
-/// A mean that has changed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Changed {
-    /// Its guardrail; none for the reward.
-    pub guardrail: Option<usize>,
-    /// Outcomes that were learned before, and their mean in standard units.
-    pub outcomes: u64,
-    pub mean: f64,
-    /// Place of the signal in the row, if safety rests on the end that is refuted. Else it is forgotten already.
-    pub endangers: Option<usize>,
-    /// True if it moves faster than was declared.
-    pub drift: bool,
 }
 
 /// Bucket of n: three of them make a doubling.
@@ -252,12 +239,6 @@ impl Estimates {
         own
     }
 
-    /// The mean that the last outcome proved to have changed, once.
-    #[inline]
-    pub(crate) fn changed(&mut self) -> Option<Changed> {
-        self.changed.take()
-    }
-
     /// Outcomes of every arm.
     #[inline]
     pub fn pulls(&self) -> &[u64] {
@@ -276,13 +257,6 @@ impl Estimates {
         self.pulls[arm] - self.arms[arm].since
     }
 
-    /// True if some cost of an arm may well be beyond an end that safety rests on.
-    pub(crate) fn is_suspect(&self, arm: usize) -> bool {
-        let (from, is_safe) = (arm * self.rules.len(), usize::from(self.arms[arm].is_safe));
-        let own = self.changes.get(from..).unwrap_or_default();
-        std::iter::zip(&self.rules, own).any(|(lane, change)| change.is_suspect(lane.ends[is_safe]))
-    }
-
     /// Adds an arm without outcomes, under the next number.
     pub fn add_arm(&mut self, problem: &CheckedProblem) {
         let arm = self.pulls.len();
@@ -292,13 +266,14 @@ impl Estimates {
     /// Adds what has the signals of an arm of the problem and stands under the next number here.
     pub(crate) fn add(&mut self, problem: &CheckedProblem, like: usize, is_safe: bool) {
         let mut widest = 0.0_f64;
-        for (s, SignalRule { rule, .. }) in self.rules.iter().enumerate() {
+        for (s, SignalRule { rule, twin, .. }) in self.rules.iter().enumerate() {
             let (own, common, direction) = problem.signal_of(like, s);
             let mut units = Units::new(own, common, direction);
             if !self.moving {
                 units.drift = 0.0;
             }
-            let windows = (units.drift > 0.0).then(|| Windows::new(units.drift));
+            let is_learned = twin.is_none();
+            let windows = (is_learned && units.drift > 0.0).then(|| Windows::new(units.drift));
             if windows.is_some() || !self.windows.is_empty() {
                 self.windows.resize(self.units.len(), None);
                 self.windows.push(windows);
@@ -341,22 +316,6 @@ impl Estimates {
         }
     }
 
-    /// Forgets one signal of an arm. Levels are those of the next places from now on, of its other signals too: lower
-    /// ones, so that what holds goes on holding.
-    pub(crate) fn forget(&mut self, arm: usize, signal: usize) {
-        let twins = |s: usize| self.rules[s].twin.is_some_and(|(place, _)| place == signal);
-        for s in (0..self.rules.len())
-            .filter(|&s| s == signal || twins(s))
-            .collect::<Vec<_>>()
-        {
-            self.reset(arm, s);
-        }
-        let pulls = self.pulls[arm];
-        let own = &mut self.arms[arm];
-        (own.since, own.bucket) = (pulls, 0);
-        self.give_places(arm);
-    }
-
     fn reset(&mut self, arm: usize, signal: usize) {
         let place = arm * self.rules.len() + signal;
         let before = self.rules[signal]
@@ -372,36 +331,6 @@ impl Estimates {
         }
         if let Some(Some(own)) = self.windows.get_mut(place) {
             *own = Windows::new(self.units[place].drift);
-        }
-    }
-
-    /// Has the detectors of an arm follow the ends in force.
-    fn follow_ends(&mut self, arm: usize) {
-        let Some(alarm_share) = self.alarm_share else {
-            return;
-        };
-        let (signals, own) = (self.rules.len(), &self.arms[arm]);
-        let weight = start_weight(own.due - own.since);
-        let start = |side: Option<Side>| match side {
-            None => 0.0,
-            Some(Side::Safety) => weight * alarm_share * libm::exp(-own.log_safety),
-            Some(_) => weight * libm::exp(-own.log_optimism),
-        };
-        for s in 0..signals {
-            let (lane, place) = (&self.rules[s], arm * signals + s);
-            let ends = lane.ends[usize::from(own.is_safe)];
-            let starts = match lane.twin {
-                None => [start(ends.lower), start(ends.upper)],
-                Some(_) => [0.0; 2],
-            };
-            let SignalState { lower, upper, .. } = self.state[place];
-            let Units { r, drift, .. } = self.units[place];
-            let noise = match (lane.rule.is_bounded(), drift > 0.0) {
-                (false, _) => Noise::SubGaussian(r),
-                (true, false) => Noise::Bounded,
-                (true, true) => Noise::Moving,
-            };
-            self.changes[place].follow([lower, upper], starts, noise);
         }
     }
 
@@ -482,13 +411,18 @@ impl Estimates {
     #[inline]
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
         let n = self.count(arm, signal);
-        let place = arm * self.rules.len() + signal;
+        let from = arm * self.rules.len();
         (n > 0).then(|| {
-            let mean = match (self.windows.get(place), self.mixture.get(place)) {
-                (Some(Some(windows)), Some(now)) => windows.mean(self.units[place].drift, now),
-                _ => self.state[place].sum / n as f64,
+            let (learned, mirrored) = self.rules[signal].twin.unwrap_or((signal, false));
+            let moving = self.windows.get(from + learned);
+            let mean = match (moving, self.mixture.get(from + learned)) {
+                (Some(Some(windows)), Some(now)) => {
+                    let mean = windows.mean(self.units[from + learned].drift, now);
+                    if mirrored { 1.0 - mean } else { mean }
+                }
+                _ => self.state[from + signal].sum / n as f64,
             };
-            self.units[place].common(mean)
+            self.units[from + signal].common(mean)
         })
     }
 
@@ -572,56 +506,10 @@ impl Estimates {
         Some(self.recompute(arm))
     }
 
-    /// A signal's mean has changed: forgets it, or says so where safety rests on what is refuted; then all outcomes so
-    /// far count anew.
-    #[cold]
-    #[inline(never)]
-    fn follow_change(&mut self, arm: usize) -> Count {
-        let signals = self.rules.len();
-        let is_safe = usize::from(self.arms[arm].is_safe);
-        for s in 0..signals {
-            let place = arm * signals + s;
-            let Some(end) = self.changes[place].proven() else {
-                continue;
-            };
-            let [lower, upper] = self.rules[s].ends[is_safe].each().map(|(_, side)| side);
-            let side = if end == End::Upper { upper } else { lower };
-            // A mean that may move, and moved further: the declaration is wrong, whichever way.
-            let moves = self.units[place].drift > 0.0;
-            let endangers = (moves || side == Some(Side::Safety)).then_some(s);
-            let changed = self.changed_at(arm, s, endangers, moves);
-            let endangers = changed.endangers;
-            self.changed = Some(changed);
-            if endangers.is_none() {
-                self.forget(arm, s);
-                continue;
-            }
-            self.changes[place].wealth = Default::default();
-            let state = &mut self.state[place];
-            (state.lower, state.upper) = (End::Lower.trivial(), End::Upper.trivial());
-            state.newer = (state.lower, state.upper);
-        }
-        self.recompute(arm)
-    }
-
-    fn changed_at(&self, arm: usize, s: usize, endangers: Option<usize>, drift: bool) -> Changed {
-        let shares = |r: &SignalRule| r.twin.is_some_and(|(place, _)| place == s);
-        let shared = self.rules.iter().position(shares);
-        let shared = shared.filter(|_| endangers.is_some()).map(|s| s - 1);
-        Changed {
-            guardrail: s.checked_sub(1).or(shared),
-            outcomes: self.count(arm, s),
-            mean: self.mean(arm, s).unwrap_or(0.0),
-            endangers: endangers.filter(|_| s > 0 || shared.is_some()),
-            drift,
-        }
-    }
-
-    /// Computes an arm's ends from all its outcomes, beginning at those of the newer bucket.
+    /// Computes those of an arm's ends that are due.
     #[inline(never)]
     fn recompute(&mut self, arm: usize) -> Count {
         let signals = self.rules.len();
-        let is_safe = self.arms[arm].is_safe;
         let (pulls, since) = (self.pulls[arm], self.arms[arm].since);
         let is_still_due = pulls >= self.arms[arm].still_due;
         let mut turns = false;
@@ -632,80 +520,64 @@ impl Estimates {
             own.still_due = due;
             turns = std::mem::replace(&mut own.bucket, bucket) != bucket;
         }
-        let own = &self.arms[arm];
-        let (mut due, mut faster) = (own.still_due, None);
+        let (mut due, mut faster) = (self.arms[arm].still_due, None);
         for s in 0..signals {
             let place = arm * signals + s;
             let lane = &self.rules[s];
-            if lane.twin.is_some() {
-                continue;
-            }
-            let ends = lane.ends[usize::from(is_safe)];
-            let (r, state) = (self.units[place].r, &mut self.state[place]);
-            let n = pulls - self.since[place];
-            if n == 0 {
+            if lane.twin.is_some() || self.since[place] == pulls {
                 continue;
             }
             if turns && lane.intersect {
-                (state.lower, state.upper) = state.newer;
-                state.newer = (End::Lower.trivial(), End::Upper.trivial());
+                self.state[place].turn();
             }
             if let (Some(Some(windows)), Some(now)) =
                 (self.windows.get_mut(place), self.mixture.get(place))
             {
-                let levels = ends
-                    .each()
-                    .map(|(_, side)| side.map(|side| own.log_level(side)));
+                let own = &self.arms[arm];
+                let level = |(_, side): (End, Option<Side>)| side.map(|side| own.log_level(side));
+                let levels = lane.ends[usize::from(own.is_safe)].each().map(level);
                 let found = windows.compute(self.units[place].drift, now, levels);
-                state.tighten(End::Lower, found.ends[0]);
-                state.tighten(End::Upper, found.ends[1]);
-                if found.refuted {
-                    faster = Some(s);
+                for (end, found) in [End::Lower, End::Upper].into_iter().zip(found.ends) {
+                    found
+                        .into_iter()
+                        .for_each(|b| self.state[place].tighten(end, b));
                 }
+                faster = faster.or(found.refuted.then_some(s));
                 due = due.min(self.since[place] + windows.due());
-                continue;
-            }
-            if !is_still_due {
-                continue;
-            }
-            let observed = Observed {
-                count: Count::new(n),
-                sum: state.sum,
-                mixture: self.mixture.get(place),
-            };
-            for (end, side) in ends.each() {
-                let Some(side) = side else { continue };
-                let level = own.log_level(side);
-                let (slot, newer) = state.both(end);
-                if !lane.intersect {
-                    *slot = (lane.rule).end(end, &observed, r, level, end.trivial());
-                    continue;
-                }
-                let new = lane.rule.end(end, &observed, r, level, *newer);
-                state.tighten(end, Some(new));
+            } else if is_still_due {
+                self.bound(arm, s);
             }
         }
         self.arms[arm].due = due;
         if let Some(s) = faster {
-            let changed = self.changed_at(arm, s, Some(s), true);
-            if changed.endangers.is_none() {
-                self.forget(arm, s);
-            }
-            self.changed = Some(changed);
-        }
-        for s in 1..signals {
-            if let Some((place, mirrored)) = self.rules[s].twin {
-                let SignalState { lower, upper, .. } = self.state[arm * signals + place];
-                let own = &mut self.state[arm * signals + s];
-                (own.lower, own.upper) = if mirrored {
-                    (1.0 - upper, 1.0 - lower)
-                } else {
-                    (lower, upper)
-                };
-            }
+            self.note_change(arm, s, None);
         }
         self.follow_ends(arm);
         Count::new(self.count(arm, 0))
+    }
+
+    /// Computes the ends of a mean that stays from all its outcomes, beginning at those of the newer bucket.
+    #[inline]
+    fn bound(&mut self, arm: usize, s: usize) {
+        let place = arm * self.rules.len() + s;
+        let (lane, own) = (&self.rules[s], &self.arms[arm]);
+        let (r, state) = (self.units[place].r, &mut self.state[place]);
+        let observed = Observed {
+            count: Count::new(self.pulls[arm] - self.since[place]),
+            sum: state.sum,
+            mixture: self.mixture.get(place),
+        };
+        for (end, side) in lane.ends[usize::from(own.is_safe)].each() {
+            let Some(side) = side else { continue };
+            let level = own.log_level(side);
+            let (slot, newer) = state.both(end);
+            if lane.intersect {
+                let found = lane.rule.end(end, &observed, r, level, *newer);
+                state.tighten(end, found);
+            } else {
+                *slot = (lane.rule).end(end, &observed, r, level, end.trivial());
+            }
+        }
     }
 
     /// Centre of the reward interval and the largest radius of all signals, unclipped, as the
@@ -730,9 +602,9 @@ impl Estimates {
         let half = lane.ends[usize::from(self.arms[arm].is_safe)]
             .lower
             .is_none();
-        if mean.is_some() && (half || outside) {
-            let place = arm * self.rules.len() + signal;
-            let (units, state) = (&self.units[place], &self.state[place]);
+        let place = arm * self.rules.len() + signal;
+        let (units, state) = (&self.units[place], &self.state[place]);
+        if mean.is_some() && (half || outside) && units.drift == 0.0 {
             let observed = Observed {
                 count: Count::new(self.count(arm, signal)),
                 sum: state.sum,

@@ -46,12 +46,17 @@ impl SignalState {
 
     /// Takes up an end that was found.
     #[inline]
-    pub(super) fn tighten(&mut self, end: End, found: Option<f64>) {
+    pub(super) fn tighten(&mut self, end: End, found: f64) {
         let (slot, newer) = self.both(end);
-        if let Some(found) = found {
-            *newer = end.tighter(*newer, found);
-            *slot = end.tighter(*slot, *newer);
-        }
+        *newer = end.tighter(*newer, found);
+        *slot = end.tighter(*slot, *newer);
+    }
+
+    /// Begins another bucket.
+    #[inline]
+    pub(super) fn turn(&mut self) {
+        (self.lower, self.upper) = self.newer;
+        self.newer = (End::Lower.trivial(), End::Upper.trivial());
     }
 }
 
@@ -228,14 +233,17 @@ impl Estimates {
         true
     }
 
-    /// True if there are windows for every signal that moves.
+    /// True if there are windows for every signal that moves, and earlier than its outcomes.
     fn windows_fit(&self, places: std::ops::Range<usize>, saved: &ArmState) -> bool {
-        let own = self.windows.get(places.clone()).unwrap_or_default();
-        let units = &self.units[places];
+        let own = self.windows.get(places).unwrap_or_default();
+        let mut both = own.iter().zip(&saved.windows).enumerate();
+        let none = Mixture::default();
         own.len() == saved.windows.len()
-            && std::iter::zip(units, &saved.windows).all(|(units, saved)| {
-                saved.is_some() == (units.drift > 0.0)
-                    && saved.as_ref().is_none_or(|saved| saved.fit(units.drift))
+            && both.all(|(s, pair)| match pair {
+                (Some(own), Some(saved_windows)) => {
+                    saved_windows.fit(own, saved.mixture.get(s).unwrap_or(&none))
+                }
+                (own, saved_windows) => own.is_none() && saved_windows.is_none(),
             })
     }
 

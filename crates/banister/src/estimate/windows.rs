@@ -62,7 +62,7 @@ impl Closed {
     }
 }
 
-/// What windows say of a mean.
+/// Bounds of a mean by its windows.
 pub(super) struct Found {
     /// The tightest b of each end, where one was computed.
     pub ends: [Option<f64>; 2],
@@ -100,19 +100,23 @@ impl Windows {
         }
     }
 
-    /// True if they can be those of such a signal.
-    pub(super) fn fit(&self, v: f64) -> bool {
-        let own = |scale: &Scale| {
-            let starts = [scale.older, scale.newer];
-            let sound = |start: &Start| {
-                start.mixture.is_sound() && start.times.is_finite() && start.number < u64::MAX / 2
-            };
-            starts.iter().all(sound) && scale.found.iter().all(|x| x.is_finite())
+    /// True if they can be in the place of these, given all outcomes' statistics.
+    pub(super) fn fit(&self, own: &Self, now: &Mixture) -> bool {
+        let sound = |start: &Start| {
+            start.mixture.is_sound() && start.times.is_finite() && start.number < u64::MAX / 2
+        };
+        let follows = |scale: &Scale| {
+            let Scale { older, newer, .. } = scale;
+            sound(older)
+                && sound(newer)
+                && newer.mixture.extends(&older.mixture)
+                && now.extends(&newer.mixture)
+                && scale.found.iter().all(|x| x.is_finite())
         };
         self.times.is_finite()
             && self.latest.is_finite()
-            && self.scales.len() == Self::new(v).scales.len()
-            && self.scales.iter().all(own)
+            && self.scales.len() == own.scales.len()
+            && self.scales.iter().all(follows)
     }
 
     /// Takes note of the time of an outcome's decision; returns the latest one. Bounds hold from then on: before it,

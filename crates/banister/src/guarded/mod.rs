@@ -124,7 +124,7 @@ impl<L: Learner> Guarded<L> {
     #[inline]
     fn learn(&mut self, outcome: &Outcome) {
         self.shell.outcomes += 1;
-        if !(self.shell.monitor).is_current(outcome.origin, outcome.action) {
+        if !self.shell.monitor.is_current(outcome.origin) {
             self.shell.monitor.forget();
             return;
         }

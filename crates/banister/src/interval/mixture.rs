@@ -219,6 +219,15 @@ impl Mixture {
         }
     }
 
+    /// True if these can be the statistics of earlier observations and more.
+    pub(crate) fn extends(&self, earlier: &Self) -> bool {
+        let between = |own: &Self| own.between.map_or(0, |between| between.count);
+        self.n >= earlier.n
+            && self.zeros >= earlier.zeros
+            && self.ones >= earlier.ones
+            && between(self) >= between(earlier)
+    }
+
     /// Statistics of the observations since an earlier moment, given those of that moment.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let before = earlier.between.unwrap_or(Between::NONE);

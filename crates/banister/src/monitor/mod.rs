@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::estimate::Changed;
 use crate::problem::{CheckedProblem, Scope, Standard};
+use crate::round::Outcome;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
@@ -41,6 +42,9 @@ use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
 pub use saved::MonitorState;
+
+/// Changes that inform which stand at the same time: with thousands of arms more would help nobody.
+const MOST_CHANGES: usize = 16;
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +75,17 @@ pub enum Origin {
     },
     /// Another policy's: it teaches, and says nothing about this agent's policies.
     Logged,
+}
+
+impl Origin {
+    /// Number of the decision, where it has one.
+    #[inline]
+    fn decision(self) -> Option<u64> {
+        match self {
+            Self::Announced(decision) | Self::InOrder { decision, .. } => Some(decision),
+            Self::Immediate | Self::Logged => None,
+        }
+    }
 }
 
 /// Parameters of a monitor.
@@ -364,16 +379,19 @@ impl Monitor {
         });
     }
 
-    /// Returns true if an outcome may be learned: not if its decision was made before all or its arm was forgotten.
+    /// Returns true if an outcome may be learned: not if an earlier epoch made its decision.
     #[inline]
-    pub(crate) fn is_current(&self, origin: Origin, arm: usize) -> bool {
-        match origin {
-            Origin::Announced(decision) | Origin::InOrder { decision, .. } => {
-                let arm = self.saved.before_by_arm.get(arm);
-                decision > self.saved.before && arm.is_none_or(|&before| decision > before)
-            }
-            Origin::Immediate | Origin::Logged => true,
-        }
+    pub(crate) fn is_current(&self, origin: Origin) -> bool {
+        origin
+            .decision()
+            .is_none_or(|decision| decision > self.saved.before)
+    }
+
+    /// Returns true if an outcome's arm was forgotten after its decision was made: it is watched, and not learned.
+    #[inline]
+    pub(crate) fn is_forgotten(&self, outcome: &Outcome) -> bool {
+        let before = self.saved.before_by_arm.get(outcome.action);
+        before.is_some_and(|&before| outcome.origin.decision().is_some_and(|own| own <= before))
     }
 
     /// An arm is learned anew: outcomes of its decisions so far are not.
@@ -383,9 +401,10 @@ impl Monitor {
             own.resize(arm + 1, 0);
         }
         own[arm] = self.saved.order.last;
+        self.saved.order.leave_arm(arm);
     }
 
-    /// An outcome that is not learned: it belongs to an earlier epoch.
+    /// An outcome that is not learned: what it would teach was forgotten.
     pub(crate) fn forget(&mut self) {
         self.saved.forgotten += 1;
     }
@@ -622,7 +641,7 @@ impl Monitor {
         changed: &Changed,
         taken: u64,
     ) -> Next {
-        let endangers = changed.endangers.is_some();
+        let endangers = changed.endangers;
         self.raise(Alarm {
             kind: match (changed.drift, endangers) {
                 (true, true) => AlarmKind::Drift,
@@ -678,14 +697,27 @@ impl Monitor {
         let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
-        let key = |alarm: &Alarm| (alarm.kind.acting(), alarm.guardrail, alarm.segment);
+        // Changes that inform are told arm by arm.
+        let arm = |alarm: &Alarm| alarm.arm.filter(|_| alarm.kind == AlarmKind::Changed);
+        let key = |alarm: &Alarm| {
+            (
+                alarm.kind.acting(),
+                alarm.guardrail,
+                alarm.segment,
+                arm(alarm),
+            )
+        };
+        let changed = |own: &&Alarm| own.kind == AlarmKind::Changed;
+        let told = self.saved.alarms.iter().filter(changed).count();
         let same = |old: &&mut Alarm| key(old) == key(&alarm);
         match self.saved.alarms.iter_mut().find(same) {
+            None if alarm.kind == AlarmKind::Changed && told >= MOST_CHANGES => {
+                return Next::Continue;
+            }
             None => self.saved.alarms.push(alarm),
             // The reaction may have been changed since, and a warning may have come true.
             Some(old)
                 if relearns
-                    || alarm.kind == AlarmKind::Changed
                     || (alarm.forces_safe && !old.forces_safe)
                     || (old.kind.is_warning() && !alarm.kind.is_warning()) =>
             {

@@ -142,6 +142,14 @@ impl Order {
         drawn.for_each(|drawn| drawn.pooled = false);
     }
 
+    /// An arm is learned anew: its pending decisions teach nothing.
+    pub(super) fn leave_arm(&mut self, arm: usize) {
+        let drawn = self.entries.iter_mut().filter_map(|e| e.drawn.as_mut());
+        drawn
+            .filter(|drawn| drawn.arm == arm)
+            .for_each(|drawn| drawn.pooled = false);
+    }
+
     /// A segment's number goes to another one: pending decisions are none of its own.
     pub(super) fn leave_segment(&mut self, segment: usize) {
         let drawn = self.entries.iter_mut().filter_map(|e| e.drawn.as_mut());

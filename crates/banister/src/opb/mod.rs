@@ -32,6 +32,7 @@ use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
 use config::CheckedOpb;
 pub use config::OpbConfig;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// The agent. See the module's page for what it promises.
 ///
@@ -187,6 +188,9 @@ impl Learner for ArmLearner {
     #[inline]
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         let arm = outcome.action;
+        if shell.monitor.is_forgotten(outcome) {
+            return self.pass_over(shell, outcome);
+        }
         let time = shell.time_of(outcome);
         let computed = (self.estimates).observe_counted(arm, outcome.reward, outcome.costs, time);
         if let Some(count) = &computed {
@@ -196,12 +200,9 @@ impl Learner for ArmLearner {
         if computed.is_some()
             && let Some(changed) = self.estimates.changed()
         {
-            return self.follow_change(shell, arm, changed).or(next);
+            self.follow_change(shell, arm, &changed);
         }
-        if next == Next::Restart {
-            return self.follow_breach(shell);
-        }
-        next
+        self.follow_breach(shell, next)
     }
 
     fn forget(&mut self, shell: &mut Shell) {
@@ -219,9 +220,7 @@ impl Learner for ArmLearner {
     }
 
     fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        for signal in 0..=shell.problem.guardrails.len() {
-            self.forget_signal(shell, arm, signal);
-        }
+        self.forget_signals(shell, arm, 0..=shell.problem.guardrails.len());
         Ok(())
     }
 
@@ -319,35 +318,51 @@ impl ArmLearner {
     /// An arm's mean has changed. Learning again forgets that signal of that arm alone.
     #[cold]
     #[inline(never)]
-    fn follow_change(&mut self, shell: &mut Shell, arm: usize, changed: Changed) -> Next {
-        let next = shell.tell_change(arm, None, &changed);
-        if let (Some(signal), Next::Restart) = (changed.endangers, next) {
-            self.forget_signal(shell, arm, signal);
+    fn follow_change(&mut self, shell: &mut Shell, arm: usize, changed: &Changed) {
+        let next = shell.tell_change(arm, None, changed);
+        if changed.endangers && next == Next::Restart {
+            self.forget_signals(shell, arm, changed.signal..=changed.signal);
+        } else if !changed.endangers {
+            shell.monitor.forget_before(arm);
         }
-        Next::Continue
     }
 
-    fn forget_signal(&mut self, shell: &mut Shell, arm: usize, signal: usize) {
-        self.estimates.forget(arm, signal);
+    fn forget_signals(&mut self, shell: &mut Shell, arm: usize, signals: RangeInclusive<usize>) {
+        self.estimates.forget(arm, signals);
         shell.monitor.forget_before(arm);
         self.refresh_all(shell);
         shell.stale = true;
     }
 
+    /// An outcome of an arm that was forgotten since: watched, and not learned.
+    #[cold]
+    fn pass_over(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
+        shell.monitor.forget();
+        let next = shell.watch(outcome, outcome.action == shell.safe);
+        self.follow_breach(shell, next)
+    }
+
     /// Policies cost too much, and what is wrong is to be learned again: the costs of arms that are suspect, or, where
     /// there are none or it did not help, everything.
+    #[inline]
+    fn follow_breach(&mut self, shell: &mut Shell, next: Next) -> Next {
+        if next == Next::Restart {
+            self.forget_suspects(shell)
+        } else {
+            next
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn follow_breach(&mut self, shell: &mut Shell) -> Next {
+    fn forget_suspects(&mut self, shell: &mut Shell) -> Next {
         let suspects = (0..shell.arms.len()).filter(|&arm| self.estimates.is_suspect(arm));
         let suspects: Vec<usize> = suspects.collect();
         if suspects.is_empty() || std::mem::replace(&mut self.restarted, true) {
             return Next::Restart;
         }
         for arm in suspects {
-            for signal in 1..=shell.problem.guardrails.len() {
-                self.forget_signal(shell, arm, signal);
-            }
+            self.forget_signals(shell, arm, 1..=shell.problem.guardrails.len());
         }
         shell.monitor.clear_tests();
         Next::Continue

@@ -388,7 +388,7 @@ impl FeatureLearner {
         let Some(estimates) = &mut self.safe_estimates else {
             return Next::Continue;
         };
-        let own = estimates.changed().filter(|own| own.endangers.is_some());
+        let own = estimates.changed().filter(|own| own.endangers);
         let guardrails = shell.problem.guardrails.iter().enumerate();
         let mut unknown = guardrails.filter(|(_, g)| g.safe_cost.is_none());
         let crossed = |i: usize| {
@@ -399,10 +399,11 @@ impl FeatureLearner {
             let (i, _) = unknown.find(|&(i, _)| crossed(i))?;
             let estimates = self.safe_estimates.as_ref()?;
             Some(Changed {
+                signal: i + 1,
                 guardrail: Some(i),
                 outcomes: estimates.pulls()[0],
                 mean: estimates.mean(0, i + 1).unwrap_or(0.0),
-                endangers: Some(i + 1),
+                endangers: true,
                 drift: false,
             })
         };

@@ -217,14 +217,13 @@ impl Learner for SegmentLearner {
     }
 
     fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        for signal in 0..=shell.problem.guardrails.len() {
-            for segment in &self.segments.list {
-                if let Some(&pair) = segment.pairs.get(arm) {
-                    self.pairs.forget(pair, signal);
-                }
+        let all = 0..=shell.problem.guardrails.len();
+        for segment in &self.segments.list {
+            if let Some(&pair) = segment.pairs.get(arm) {
+                self.pairs.forget(pair, all.clone());
             }
-            self.pool.forget(arm, signal);
         }
+        self.pool.forget(arm, all);
         shell.monitor.forget_before(arm);
         self.change_all();
         Ok(())

@@ -39,9 +39,7 @@ impl SegmentLearner {
         let given_up = if pending.safe_probability.is_some() {
             shell.monitor.give_up(decision)
         } else {
-            let is_current = shell
-                .monitor
-                .is_current(Origin::Announced(decision), pending.action);
+            let is_current = shell.monitor.is_current(Origin::Announced(decision));
             is_current.then(|| Drawn {
                 arm: pending.action,
                 segment: self.entered,
@@ -199,8 +197,12 @@ impl SegmentLearner {
         };
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
         let time = shell.time_of(outcome);
+        let is_forgotten = shell.monitor.is_forgotten(outcome);
+        if is_forgotten {
+            shell.monitor.forget();
+        }
         let mut own = Learned::default();
-        if let Some(s) = segment {
+        if let Some(s) = segment.filter(|_| !is_forgotten) {
             let pair = self.segments.list[s].pairs[arm];
             own = Learned::from(&mut self.pairs, pair, (reward, costs), time);
         }
@@ -213,6 +215,7 @@ impl SegmentLearner {
             // Segments of a log need not come as often as they do here, so their average is another. Announced ones
             // wait for their turn.
             pooled: block == POOL
+                && !is_forgotten
                 && match origin {
                     Origin::Immediate => true,
                     Origin::InOrder { decision, .. } => decision > self.pool_since,

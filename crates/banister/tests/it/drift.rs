@@ -8,6 +8,7 @@ use banister::{
     Agent, AgentConfig, Drift, DriftUnit, Guardrail, OnBreach, Opb, OpbConfig, Origin, Outcome,
     Pending, Problem, Registry as _, Round, Segmented, SegmentedConfig,
 };
+use serde_json::{Value, json};
 
 const TAU: f64 = 0.2;
 const SAFE: f64 = 0.05;
@@ -72,7 +73,7 @@ fn play(drift: f64, rounds: u64, seed: u64, delta: f64, cost: impl Fn(u64) -> f6
 #[test]
 fn a_declared_season_is_kept_and_used() {
     let (delta, runs) = (0.1, 6);
-    for (period, least) in [(50_000.0, 0.77), (200_000.0, 0.87)] {
+    for (period, least) in [(50_000.0, 0.77), (200_000.0, 0.87), (1_000_000.0, 0.89)] {
         let (cost, drift) = season(period, 0.0);
         let played: Vec<Played> = (0..runs)
             .map(|seed| play(drift, 400_000, seed, delta, &cost))
@@ -149,6 +150,60 @@ fn a_saved_agent_goes_on_bit_by_bit() {
                 })
                 .unwrap();
         }
+    }
+}
+
+/// Every number of a snapshot, damaged: an error, or an agent that goes on.
+#[test]
+fn a_damaged_snapshot_is_an_error_and_never_a_panic() {
+    let mut agent = Opb::new(&declared(1e-3), &OpbConfig::default()).unwrap();
+    let mut rng = Random::new(4);
+    for t in 0..300 {
+        let cost = if t % 5 == 0 {
+            rng.unit()
+        } else {
+            rng.bernoulli(0.2)
+        };
+        agent.observe(1, 0.5, &[cost]).unwrap();
+    }
+    let saved: Value = serde_json::from_str(&agent.save().unwrap()).unwrap();
+    let places = numbers(&saved, String::new());
+    assert!(places.len() > 500, "{}", places.len());
+    let mut taken = 0;
+    for place in places.iter().step_by(3) {
+        for value in [json!(0), json!(1), json!(299), json!(1e9), json!(-1)] {
+            let mut damaged = saved.clone();
+            *damaged.pointer_mut(place).unwrap() = value;
+            let Ok(restored) = AgentConfig::restore(&damaged.to_string()) else {
+                continue;
+            };
+            taken += 1;
+            let mut agent = restored.agent;
+            for _ in 0..20 {
+                agent.decide(&Round::default()).unwrap();
+                // An outcome may be refused, beyond a horizon say.
+                let _ = agent.observe(&Outcome::of_arm(1, 0.5, &[0.3]));
+            }
+        }
+    }
+    assert!(taken > 100, "{taken}");
+}
+
+/// Pointers to all numbers.
+fn numbers(value: &Value, at: String) -> Vec<String> {
+    match value {
+        Value::Number(_) => vec![at],
+        Value::Array(list) => {
+            let each = list.iter().enumerate();
+            each.flat_map(|(i, own)| numbers(own, format!("{at}/{i}")))
+                .collect()
+        }
+        Value::Object(keys) => {
+            let each = keys.iter();
+            each.flat_map(|(key, own)| numbers(own, format!("{at}/{key}")))
+                .collect()
+        }
+        _ => Vec::new(),
     }
 }
 

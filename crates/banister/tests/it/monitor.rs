@@ -7,8 +7,8 @@ use crate::common::player::Oplb;
 use banister::interval::kl;
 use banister::monitor::{Alarm, AlarmKind};
 use banister::{
-    Agent, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism, Origin, Outcome,
-    Problem, Round,
+    Agent, AgentConfig, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism,
+    Origin, Outcome, Pending, Problem, Registry as _, Round,
 };
 use common::{Random, at_most};
 
@@ -275,6 +275,60 @@ fn learning_again_forgets_the_arm_that_changed_alone() {
             "seed {seed}: the other good arm is played {share}"
         );
     }
+}
+
+/// Somebody knows that an arm has changed. Outcomes of its decisions from before are watched in their turn, and not
+/// learned; later ones are.
+#[test]
+fn an_arm_that_is_told_to_have_changed_is_learned_anew() {
+    let mut rng = Random::new(7);
+    let config = OpbConfig {
+        alarm_delta: 0.5,
+        ..config(OnBreach::Alert)
+    };
+    let mut agent = Opb::new(&problem(2, 0.2, Some(0.05)), &config).unwrap();
+    let late = |decision: u64, cost: f64| Outcome {
+        origin: Origin::Announced(decision),
+        ..Outcome::of_arm(1, 0.5, if cost == 1.0 { &[1.0] } else { &[0.0] })
+    };
+    let announce = |agent: &mut Opb, decision: u64| {
+        let pending = Pending {
+            decision,
+            action: 1,
+            segment: None,
+            safe_probability: Some(0.5),
+        };
+        agent.announce(&pending).unwrap();
+    };
+    for decision in 1..=700 {
+        announce(&mut agent, decision);
+    }
+    for decision in 1..=500 {
+        let cost = rng.bernoulli(0.1);
+        Agent::observe(&mut agent, &late(decision, cost)).unwrap();
+    }
+    let known = agent.interval(1, 1).unwrap().upper;
+    assert!(known < 0.3, "{known}");
+    agent.forget_arm(1).unwrap();
+    assert_eq!(agent.interval(1, 1).unwrap().upper, 1.0);
+    assert!(agent.forget_arm(2).is_err());
+    for decision in 501..=700 {
+        Agent::observe(&mut agent, &late(decision, 1.0)).unwrap();
+    }
+    assert_eq!(agent.interval(1, 1).unwrap().upper, 1.0, "not learned");
+    assert_eq!(agent.pulls()[1], 500);
+    assert!(breached(&agent), "watched");
+    let saved = agent.save().unwrap();
+    let mut twin = AgentConfig::restore(&saved).unwrap().agent;
+    for decision in 701..=800 {
+        announce(&mut agent, decision);
+        Agent::observe(&mut agent, &late(decision, 0.0)).unwrap();
+    }
+    let mut other = late(700, 0.0);
+    other.origin = Origin::Announced(699);
+    twin.observe(&other).unwrap();
+    assert_eq!(twin.view().outcomes, 701);
+    assert!(agent.interval(1, 1).unwrap().upper < 0.2, "learned");
 }
 
 /// Where nothing changes, no change is seen in more runs than the budgets allow: 3δ_o for those that inform, δ + δ_b for
