@@ -7,7 +7,7 @@ use crate::arms::Arm;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::monitor::{Assumption, Monitor, OnBreach};
-use crate::problem::ArmRanges;
+use crate::problem::{ArmRanges, ArmWeights};
 use crate::round::{Outcome, Pending, Round};
 
 /// An agent: publishes policies, takes outcomes.
@@ -78,15 +78,16 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Offers one more arm, with its features where arms have any and its ranges where they are by arm, or one again
-    /// that was retired. Its number is returned.
+    /// Offers one more arm, with its features where arms have any and its ranges and weights where they are by arm, or one
+    /// again that was retired. Its number is returned.
     fn add_arm(
         &mut self,
         name: &str,
         features: Option<&[f64]>,
         ranges: &ArmRanges,
+        weights: &ArmWeights,
     ) -> Result<usize, Error> {
-        let _ = (features, ranges);
+        let _ = (features, ranges, weights);
         let allowed = "the arms of this agent are fixed";
         Err(Error::invalid("arm", name, allowed))
     }
@@ -95,6 +96,14 @@ pub trait Agent: Send {
     /// are not learned when they come.
     fn forget_arm(&mut self, arm: usize) -> Result<(), Error> {
         let allowed = "nothing is known of single arms by this agent";
+        Err(Error::invalid("arm", arm, allowed))
+    }
+
+    /// Tells other weights of an arm, such as new prices: all or nothing. They count from the next decision on, and
+    /// nothing is forgotten.
+    fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
+        let _ = weights;
+        let allowed = "no guardrail of this agent is a weighted sum";
         Err(Error::invalid("arm", arm, allowed))
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::problem::{ArmRanges, check_name};
+use crate::problem::{ArmRanges, ArmWeights, check_name};
 
 /// An arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Arm {
     /// Ranges that it brought when it was added.
     #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
     pub ranges: ArmRanges,
+    /// Weights that it brought, or that were told of it since.
+    #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
+    pub weights: ArmWeights,
 }
 
 /// Every arm there ever was, and the columns of those on offer.
@@ -38,6 +41,7 @@ impl Arms {
             offered: true,
             features: None,
             ranges: ArmRanges::default(),
+            weights: ArmWeights::default(),
         };
         let mut own = Self {
             list: names.iter().map(arm).collect(),
@@ -94,6 +98,10 @@ impl Arms {
     pub(crate) fn offer(&mut self, arm: usize, offered: bool) {
         self.list[arm].offered = offered;
         self.place();
+    }
+
+    pub(crate) fn set_weights(&mut self, arm: usize, weights: ArmWeights) {
+        self.list[arm].weights = weights;
     }
 
     fn place(&mut self) {

@@ -106,7 +106,8 @@ pub mod fields {
 
 // What is declared,
 pub use problem::{
-    ArmRanges, ContextArms, Drift, DriftUnit, Guardrail, Model, Problem, Range, Scope, SignalConfig,
+    ArmRanges, ArmWeights, ContextArms, Drift, DriftUnit, Guardrail, Measured, Model, Problem,
+    Range, Scope, SignalConfig, Weights,
 };
 pub use safe_cost::UnknownSafeCost;
 // what happens,

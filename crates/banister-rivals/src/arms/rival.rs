@@ -107,7 +107,9 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
             costs: vec![0.0; guardrails],
             rival,
         };
-        Ok((Shell::unwatched(problem.check()?), own))
+        let problem = problem.check()?;
+        problem.refuse_weights("agents of other papers learn costs as they are: leave it out")?;
+        Ok((Shell::unwatched(problem), own))
     }
 
     fn config(&self) -> &C {

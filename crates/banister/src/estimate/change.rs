@@ -128,9 +128,9 @@ pub(super) fn is_sound(wealth: &Wealth) -> bool {
 /// A mean that has changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Changed {
-    /// Place of its signal in the row: 0 the reward, 1 + i guardrail i.
+    /// Place of its signal in the row: 0 the reward, 1 + i guardrail i, then the signals of sums.
     pub signal: usize,
-    /// A guardrail of that signal.
+    /// The same without the reward; a guardrail of the reward, where there is one.
     pub guardrail: Option<usize>,
     /// Outcomes that were learned before, and their mean in standard units.
     pub outcomes: u64,
@@ -243,9 +243,10 @@ impl Estimates {
         };
         for (s, lane) in self.rules.iter().enumerate() {
             let ends = lane.ends[usize::from(own.is_safe)];
-            let starts = match lane.twin {
-                None => [start(ends.lower), start(ends.upper)],
-                Some(_) => [0.0; 2],
+            let starts = if lane.is_learned() {
+                [start(ends.lower), start(ends.upper)]
+            } else {
+                [0.0; 2]
             };
             let SignalState { lower, upper, .. } = self.state[from + s];
             let Units { r, drift, .. } = self.units[from + s];

@@ -13,6 +13,15 @@ pub(super) struct SignalRule {
     pub(super) ends: [Ends; 2],
     /// Place of the same signal in the row that is learned instead, and whether it stands there mirrored.
     pub(super) twin: Option<(usize, bool)>,
+    /// Number of the weighted sum that it is, whose signals are learned instead.
+    pub(super) sum: Option<usize>,
+}
+
+impl SignalRule {
+    /// True if outcomes teach it in its own place.
+    pub(super) fn is_learned(&self) -> bool {
+        self.twin.is_none() && self.sum.is_none()
+    }
 }
 
 /// Budget that an end draws on.
@@ -86,7 +95,7 @@ impl Ends {
 
 /// Ends of an arm on one side.
 pub(super) fn count(rules: &[SignalRule], is_safe: bool, side: Side) -> usize {
-    let learned = rules.iter().filter(|r| r.twin.is_none());
+    let learned = rules.iter().filter(|r| r.is_learned());
     let ends = learned.map(|r| r.ends[usize::from(is_safe)]);
     ends.map(|ends| ends.count(side)).sum()
 }

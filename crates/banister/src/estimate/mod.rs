@@ -22,11 +22,12 @@
 //! **Drift.** Where a signal declares that its means may move, ends are those of `windows`, and for the time of use: all
 //! that is kept of an end is then its value at time 0, and [`Estimates::use_until`] says which time to show it for.
 //!
-//! Files, in reading order: `units`, `ends`, `change`, `windows`, this page, `saved`.
+//! Files, in reading order: `units`, `ends`, `change`, `windows`, `sums`, this page, `saved`.
 
 mod change;
 mod ends;
 mod saved;
+mod sums;
 mod units;
 mod windows;
 
@@ -39,6 +40,7 @@ use crate::problem::{CheckedProblem, Signal};
 use change::Change;
 pub(crate) use change::Changed;
 use ends::{Ends, Side, SignalRule, count};
+use sums::Weighted;
 use units::Units;
 use windows::Windows;
 
@@ -50,6 +52,8 @@ const EACH: u64 = 200;
 #[derive(Debug, Clone)]
 pub struct Estimates {
     rules: Vec<SignalRule>,
+    /// Guardrails that are weighted sums.
+    sums: Vec<Weighted>,
     /// True if all intervals are a mean ± a constant/√n, in force as they are.
     symmetric: bool,
     /// True if some rule reads the statistics of mixture intervals.
@@ -141,6 +145,8 @@ struct Arm {
     /// The widest half-width for n = 1, for the paper's bonus.
     widest: f64,
     is_safe: bool,
+    /// The arm of the problem that has its signals.
+    like: usize,
 }
 
 impl Arm {
@@ -159,8 +165,8 @@ impl Estimates {
         let arms = problem.declared.arms.len();
         let kind = |signal: &Signal| config.intervals.unwrap_or(Intervals::suiting(signal));
         let intersects = |signal: &Signal| config.intersect.unwrap_or(kind(signal).is_anytime());
-        let costs = problem.guardrails.iter().map(|g| &g.signal);
-        let watches = level.log_term.is_none() && costs.chain([&problem.reward]).all(intersects);
+        let mut signals = problem.each_signal().map(|(_, signal)| signal);
+        let watches = level.log_term.is_none() && signals.all(intersects);
         let alarm_delta = config.alarm_delta.filter(|_| watches);
         let rule = |signal: &Signal, cost: bool, ends: [Ends; 2]| SignalRule {
             rule: Rule::new(
@@ -173,6 +179,7 @@ impl Estimates {
             intersect: intersects(signal),
             ends,
             twin: None,
+            sum: None,
         };
         // The lower end is for changes alone.
         let reward = Ends {
@@ -183,9 +190,22 @@ impl Estimates {
             let ends = [Ends::of_cost(g, false), Ends::of_cost(g, true)];
             rule(&g.signal, true, ends)
         });
+        let beside = problem.each_signal().skip(1 + problem.guardrails.len());
+        let beside = beside.map(|(_, signal)| rule(signal, true, [Ends::NONE; 2]));
         let mut rules: Vec<SignalRule> = std::iter::once(rule(&problem.reward, false, [reward; 2]))
             .chain(costs)
+            .chain(beside)
             .collect();
+        for (i, sum) in problem.sums().iter().enumerate() {
+            let own = &mut rules[sum.guardrail + 1];
+            own.sum = Some(i);
+            let wanted = std::mem::replace(&mut own.ends, [Ends::NONE; 2]);
+            for &term in &sum.terms {
+                for (own, wanted) in rules[term].ends.iter_mut().zip(wanted) {
+                    *own = own.and(wanted, false);
+                }
+            }
+        }
         for s in 1..rules.len() {
             let place = problem.learned_at(s);
             if place != s {
@@ -210,6 +230,7 @@ impl Estimates {
             wants_mixture: rules.iter().any(|r| r.rule.wants_mixture()),
             lazy: if anytime { config.lazy } else { 0.0 },
             alarm_share: alarm_delta.map(|alarm_delta| alarm_delta / level.delta),
+            sums: problem.sums().iter().map(Weighted::new).collect(),
             rules,
             pulls: Vec::new(),
             arms: Vec::new(),
@@ -266,14 +287,19 @@ impl Estimates {
     /// Adds what has the signals of an arm of the problem and stands under the next number here.
     pub(crate) fn add(&mut self, problem: &CheckedProblem, like: usize, is_safe: bool) {
         let mut widest = 0.0_f64;
-        for (s, SignalRule { rule, twin, .. }) in self.rules.iter().enumerate() {
+        for (s, lane) in self.rules.iter().enumerate() {
             let (own, common, direction) = problem.signal_of(like, s);
+            let rule = &lane.rule;
             let mut units = Units::new(own, common, direction);
             if !self.moving {
                 units.drift = 0.0;
             }
-            let is_learned = twin.is_none();
-            let windows = (is_learned && units.drift > 0.0).then(|| Windows::new(units.drift));
+            if lane.sum.is_some() {
+                // Its signals are learned: its own value teaches nothing.
+                units.scale = 0.0;
+            }
+            let windows =
+                (lane.is_learned() && units.drift > 0.0).then(|| Windows::new(units.drift));
             if windows.is_some() || !self.windows.is_empty() {
                 self.windows.resize(self.units.len(), None);
                 self.windows.push(windows);
@@ -295,8 +321,10 @@ impl Estimates {
         self.arms.push(Arm {
             widest,
             is_safe,
+            like,
             ..Arm::default()
         });
+        self.add_weights(problem, like);
     }
 
     /// Forgets what was learned under a number, for something else with the same signals. Its places are not given
@@ -304,11 +332,15 @@ impl Estimates {
     pub(crate) fn clear(&mut self, arm: usize) {
         self.pulls[arm] = 0;
         let Arm {
-            widest, is_safe, ..
+            widest,
+            is_safe,
+            like,
+            ..
         } = self.arms[arm];
         self.arms[arm] = Arm {
             widest,
             is_safe,
+            like,
             ..Arm::default()
         };
         for s in 0..self.rules.len() {
@@ -392,6 +424,9 @@ impl Estimates {
     /// The interval in force of a signal (0 the reward, 1 + i guardrail i), in standard units.
     #[inline]
     pub fn ends(&self, arm: usize, signal: usize) -> Interval {
+        if let Some(sum) = self.rules[signal].sum {
+            return self.ends_of_sum(sum, arm);
+        }
         let place = arm * self.rules.len() + signal;
         let (units, state) = (&self.units[place], &self.state[place]);
         let (mut lower, mut upper) = (state.lower, state.upper);
@@ -410,6 +445,10 @@ impl Estimates {
     /// p̂ of a signal in standard units, if the arm was ever pulled.
     #[inline]
     pub fn mean(&self, arm: usize, signal: usize) -> Option<f64> {
+        if let Some(sum) = self.rules[signal].sum {
+            let found = self.weighted(sum, arm, |term| Some([self.mean(arm, term)?]));
+            return found.map(|[mean]| mean);
+        }
         let n = self.count(arm, signal);
         let from = arm * self.rules.len();
         (n > 0).then(|| {
@@ -524,7 +563,7 @@ impl Estimates {
         for s in 0..signals {
             let place = arm * signals + s;
             let lane = &self.rules[s];
-            if lane.twin.is_some() || self.since[place] == pulls {
+            if !lane.is_learned() || self.since[place] == pulls {
                 continue;
             }
             if turns && lane.intersect {
@@ -604,7 +643,7 @@ impl Estimates {
             .is_none();
         let place = arm * self.rules.len() + signal;
         let (units, state) = (&self.units[place], &self.state[place]);
-        if mean.is_some() && (half || outside) && units.drift == 0.0 {
+        if mean.is_some() && (half || outside) && units.drift == 0.0 && lane.sum.is_none() {
             let observed = Observed {
                 count: Count::new(self.count(arm, signal)),
                 sum: state.sum,

@@ -79,6 +79,11 @@ pub trait Learner: Send + Sized + 'static {
         Err(Error::invalid("arm", shell.arms.name(arm), allowed))
     }
 
+    /// Weights of an arm were told anew.
+    fn follow_weights(&mut self, shell: &mut Shell) {
+        let _ = shell;
+    }
+
     /// Estimates of an action of the round.
     fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate;
 

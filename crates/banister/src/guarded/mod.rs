@@ -25,7 +25,7 @@ use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::monitor::{Assumption, Next};
-use crate::problem::{ArmRanges, CheckedProblem, Problem};
+use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
 pub use learner::Learner;
 pub use shell::Shell;
@@ -250,10 +250,14 @@ impl<L: Learner> Agent for Guarded<L> {
         name: &str,
         features: Option<&[f64]>,
         ranges: &ArmRanges,
+        weights: &ArmWeights,
     ) -> Result<usize, Error> {
         self.check_fixed(name)?;
         if let Some(arm) = self.shell.arms.retired(name) {
             ranges.refuse()?;
+            if !weights.is_empty() {
+                self.set_weights(arm, weights)?;
+            }
             self.shell.arms.offer(arm, true);
             self.arms_changed();
             return Ok(arm);
@@ -261,7 +265,7 @@ impl<L: Learner> Agent for Guarded<L> {
         self.shell.arms.check_new(name)?;
         self.learner
             .check_arm(&self.shell, name, features, ranges)?;
-        self.shell.add_arm(name, features, ranges)?;
+        self.shell.add_arm(name, features, ranges, weights)?;
         self.learner.add_arm(&mut self.shell);
         self.arms_changed();
         Ok(self.shell.arms.len() - 1)
@@ -272,6 +276,14 @@ impl<L: Learner> Agent for Guarded<L> {
         self.shell.check_retired(arm)?;
         self.shell.arms.offer(arm, false);
         self.arms_changed();
+        Ok(())
+    }
+
+    fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
+        self.shell.check_number(arm)?;
+        self.shell.set_weights(arm, weights)?;
+        self.learner.follow_weights(&mut self.shell);
+        self.shell.stale = true;
         Ok(())
     }
 

@@ -1,14 +1,17 @@
 //! Everything around a learner that is the same for all.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::arms::{Arm, Arms};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
-use crate::error::Error;
+use crate::error::{Error, broken};
 use crate::estimate::Changed;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::problem::{ArmRanges, CheckedProblem, Direction};
+use crate::problem::{ArmRanges, ArmWeights, CheckedProblem};
 use crate::round::{Choice, Outcome};
 
 /// Everything around a learner that is the same for all.
@@ -45,6 +48,20 @@ pub struct Shell {
     relative: bool,
     /// Room for the costs of an outcome as they count.
     pub(crate) counted: Vec<f64>,
+    /// Weights that were in force, the oldest first.
+    pub(super) told: VecDeque<Told>,
+}
+
+/// Changes of weights that are kept, for outcomes that come late.
+const MOST_TOLD: usize = 1000;
+
+/// Weights of an arm that were in force up to a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Told {
+    arm: usize,
+    until: u64,
+    weights: ArmWeights,
 }
 
 impl Shell {
@@ -86,6 +103,7 @@ impl Shell {
             until: 0.0,
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
+            told: VecDeque::new(),
             problem: Arc::new(problem),
         }
     }
@@ -239,8 +257,41 @@ impl Shell {
     ) -> (f64, &'a [f64]) {
         // Actions that come and go have no number that an alarm could name.
         let arm = (!matches!(outcome.choice, Choice::Offered(_))).then_some(outcome.action);
-        let signals = (arm, outcome.reward, outcome.costs);
-        (self.monitor).count(&self.problem, signals, self.outcomes + 1, room)
+        let signals = (outcome.reward, outcome.costs);
+        (self.monitor).look_at_ranges(&self.problem, arm, signals, self.outcomes + 1);
+        (self.problem).counted(arm, signals, self.told_for(outcome), room)
+    }
+
+    /// Weights that were in force when a decision was made, where others are now.
+    fn told_for(&self, outcome: &Outcome) -> Option<&ArmWeights> {
+        let decision = outcome.origin.decision()?;
+        let own = |told: &&Told| told.arm == outcome.action && decision <= told.until;
+        self.told.iter().find(own).map(|told| &told.weights)
+    }
+
+    /// Takes up weights of earlier decisions from a snapshot.
+    pub(super) fn restore_told(&mut self, told: VecDeque<Told>) -> Result<(), Error> {
+        for own in &told {
+            (self.problem.check_weights(&own.weights)).map_err(|e| broken(e.to_string()))?;
+        }
+        self.told = told;
+        Ok(())
+    }
+
+    /// Weights of an arm are others from the next decision on.
+    pub(super) fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
+        let before = self.problem.arm_weights(arm);
+        Arc::make_mut(&mut self.problem).set_weights(arm, weights)?;
+        self.arms.set_weights(arm, self.problem.arm_weights(arm));
+        self.told.push_back(Told {
+            arm,
+            until: self.monitor.last_announced(),
+            weights: before,
+        });
+        if self.told.len() > MOST_TOLD {
+            self.told.pop_front();
+        }
+        Ok(())
     }
 
     /// Watches an outcome that was learned.
@@ -269,13 +320,10 @@ impl Shell {
         segment: Option<usize>,
         changed: &Changed,
     ) -> Next {
-        let mean = match changed.guardrail {
-            Some(guardrail) => self.problem.guardrails[guardrail].signal_of(changed.mean),
-            None => {
-                let (origin, scale) = self.problem.reward.affine(Direction::AtMost);
-                origin + changed.mean / scale
-            }
-        };
+        let place = changed.guardrail.map_or(0, |i| i + 1);
+        let (_, signal, direction) = self.problem.signal_of(arm, place);
+        let (origin, scale) = signal.affine(direction);
+        let mean = origin + changed.mean / scale;
         let changed = Changed { mean, ..*changed };
         (self.monitor).tell_change(arm, segment, &changed, self.outcomes)
     }
@@ -286,13 +334,15 @@ impl Shell {
         name: &str,
         features: Option<&[f64]>,
         ranges: &ArmRanges,
+        weights: &ArmWeights,
     ) -> Result<(), Error> {
-        Arc::make_mut(&mut self.problem).add_arm(ranges)?;
+        Arc::make_mut(&mut self.problem).add_arm(ranges, weights)?;
         self.arms.push(Arm {
             name: name.to_string(),
             offered: true,
             features: features.map(<[f64]>::to_vec),
             ranges: ranges.clone(),
+            weights: weights.clone(),
         });
         Ok(())
     }

@@ -3,8 +3,11 @@
 //! A snapshot holds what outcomes have changed, and nothing that only helps the next decision: saving drops the live
 //! agent's warm starts too, so that both go on bit by bit. Floats survive JSON unchanged.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
+use super::shell::Told;
 use super::{Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::arms::Arm;
@@ -29,6 +32,9 @@ struct Snapshot<C, S> {
     problem: Problem,
     outcomes: u64,
     arms: Vec<Arm>,
+    /// Weights that were in force earlier, the oldest first.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    told: VecDeque<Told>,
     monitor: MonitorState,
     learner: S,
 }
@@ -83,6 +89,7 @@ impl<L: Learner> Guarded<L> {
         }
         agent.restore_arms(&snapshot.arms)?;
         let Self { shell, learner } = &mut agent;
+        shell.restore_told(snapshot.told)?;
         (shell.monitor).restore(&shell.problem, snapshot.monitor)?;
         // Counts beyond any life would make the next one overflow.
         if shell.monitor.forgotten() > snapshot.outcomes || snapshot.outcomes >= u64::MAX / 2 {
@@ -103,10 +110,21 @@ impl<L: Learner> Guarded<L> {
             return Err(broken("`arms` does not begin with those of its problem"));
         }
         for arm in &arms[declared..] {
-            (self.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges))
+            let Arm {
+                name,
+                features,
+                ranges,
+                weights,
+                ..
+            } = arm;
+            (self.add_arm(name, features.as_deref(), ranges, weights))
                 .map_err(|error| broken(format!("arm `{}`: {error}", arm.name)))?;
         }
         for (number, arm) in arms.iter().enumerate() {
+            if number < declared && !arm.weights.is_empty() {
+                let told = self.set_weights(number, &arm.weights);
+                told.map_err(|error| broken(error.to_string()))?;
+            }
             if !arm.offered {
                 (self.retire_arm(number)).map_err(|error| broken(error.to_string()))?;
             }
@@ -126,6 +144,7 @@ impl<L: Learner> Guarded<L> {
             problem: shell.problem.declared.clone(),
             outcomes: shell.outcomes,
             arms: shell.arms.list().to_vec(),
+            told: shell.told.clone(),
             monitor: shell.monitor.save(),
             learner: state,
         };

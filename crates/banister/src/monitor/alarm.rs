@@ -117,7 +117,8 @@ impl fmt::Display for FeatureRange {
 pub struct Alarm {
     /// Assumption that the evidence contradicts.
     pub kind: AlarmKind,
-    /// Index of the guardrail; none where the evidence is about the reward.
+    /// Index of the guardrail, or, past the last one, of a signal that guardrails are sums of; none where the evidence is
+    /// about the reward.
     pub guardrail: Option<usize>,
     /// Number of the arm, where the evidence is about one.
     pub arm: Option<usize>,
@@ -200,9 +201,15 @@ impl Alarm {
         }
     }
 
+    /// Place in the row of the signal that it is about.
+    fn place(&self, problem: &CheckedProblem) -> usize {
+        (self.guardrail).map_or(0, |i| (i + 1).min(problem.width() - 1))
+    }
+
     fn told(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
         let guardrail = self.guardrail.and_then(|i| problem.guardrails.get(i));
         let own = arm.unwrap_or("the arm");
+        let name = problem.signal_name(self.place(problem));
         match (self.kind, guardrail) {
             (AlarmKind::Missing, _) => self.told_missing(),
             (AlarmKind::Segments, _) => self.told_segments(),
@@ -211,15 +218,14 @@ impl Alarm {
                 let told = self.told_breach(guardrail);
                 format!("{told}: a warning, which may be chance")
             }
-            (AlarmKind::Refuted, Some(guardrail)) => self.told_refuted(guardrail, own),
-            (AlarmKind::Drift, Some(guardrail)) => {
-                let (name, n) = (&guardrail.name, self.outcomes);
+            (AlarmKind::Refuted, _) => self.told_refuted(name, own),
+            (AlarmKind::Drift, _) => {
+                let n = self.outcomes;
                 format!(
                     "the {name} of {own} moves faster than its declared drift, over {n} outcomes"
                 )
             }
             (AlarmKind::Changed, _) => {
-                let name = guardrail.map_or("reward", |guardrail| &guardrail.name);
                 let (n, mean) = (self.outcomes, short(self.mean));
                 format!(
                     "the {name} of {own} has changed (mean {mean} over {n} outcomes): it is learned anew"
@@ -245,8 +251,8 @@ impl Alarm {
         )
     }
 
-    fn told_refuted(&self, guardrail: &Standard, arm: &str) -> String {
-        let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+    fn told_refuted(&self, name: &str, arm: &str) -> String {
+        let (n, mean) = (self.outcomes, short(self.mean));
         format!(
             "the {name} of {arm} have changed: they averaged {mean} over {n} outcomes, and are beyond that now"
         )
@@ -309,7 +315,7 @@ impl Alarm {
 
     /// A value outside its range, and the declaration that would have held it.
     fn told_range(&self, problem: &CheckedProblem, arm: Option<&str>) -> String {
-        let signal = (self.guardrail).map_or(0, |i| (i + 1).min(problem.guardrails.len()));
+        let signal = self.place(problem);
         let own = problem.own_signal(self.arm.unwrap_or(usize::MAX), signal);
         let (name, value) = (problem.signal_name(signal), self.mean);
         let of = arm.map(|arm| format!(" of {arm}")).unwrap_or_default();

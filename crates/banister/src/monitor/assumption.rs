@@ -34,9 +34,7 @@ impl Monitor {
     pub(crate) fn assumptions(&self, problem: &CheckedProblem) -> Vec<Assumption> {
         let guardrails = &problem.guardrails;
         let unwatched = (0..guardrails.len()).find(|&i| !self.watches(i));
-        let signals = std::iter::once(("reward", &problem.reward))
-            .chain(guardrails.iter().map(|g| (g.name.as_str(), &g.signal)));
-        let moving: Vec<String> = signals
+        let moving: Vec<String> = (problem.each_signal())
             .filter(|(_, signal)| signal.drift > 0.0)
             .map(|(name, signal)| format!("{name} by at most {} per decision", signal.drift))
             .collect();
@@ -71,6 +69,11 @@ impl Monitor {
             } else {
                 list.push(Assumption::declared(format!(
                     "the safe action keeps {name}, by a margin that is learned"
+                )));
+            }
+            if problem.sums().iter().any(|sum| sum.guardrail == i) {
+                list.push(Assumption::declared(format!(
+                    "{name} is charged by the weights told before each decision"
                 )));
             }
             if guardrail.signal.capped {

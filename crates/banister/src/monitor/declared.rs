@@ -59,7 +59,7 @@ impl Declared {
     /// The test at level δ of a guardrail whose safe cost is declared.
     pub(super) fn new(problem: &CheckedProblem, guardrail: usize, delta: f64) -> Option<Self> {
         let (signal, common, direction) = problem.signal_of(problem.declared.safe, guardrail + 1);
-        let standard = &problem.guardrails[guardrail];
+        let standard = problem.guardrails.get(guardrail)?;
         let cost = standard.safe_cost?;
         Some(Self {
             signal: *signal,

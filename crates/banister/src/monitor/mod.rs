@@ -80,7 +80,7 @@ pub enum Origin {
 impl Origin {
     /// Number of the decision, where it has one.
     #[inline]
-    fn decision(self) -> Option<u64> {
+    pub(crate) fn decision(self) -> Option<u64> {
         match self {
             Self::Announced(decision) | Self::InOrder { decision, .. } => Some(decision),
             Self::Immediate | Self::Logged => None,
@@ -182,12 +182,12 @@ impl Monitor {
             config,
             is_on: true,
             detectors: detectors(problem, |_| true, own_share(problem)),
-            declared: (0..guardrails.len())
+            declared: (0..problem.width() - 1)
                 .map(|i| Declared::new(problem, i, share))
                 .collect(),
             segments: Vec::new(),
             saved: Memory::default(),
-            room: vec![0.0; guardrails.len()],
+            room: vec![0.0; problem.width() - 1],
         }
     }
 
@@ -409,22 +409,23 @@ impl Monitor {
         self.saved.forgotten += 1;
     }
 
-    /// The `taken`-th outcome as it counts: signals outside their range are at its end, and refute a declaration.
+    /// Looks at the signals of the `taken`-th outcome: one outside its range refutes a declaration.
     #[cold]
-    pub(crate) fn count<'a>(
+    pub(crate) fn look_at_ranges(
         &mut self,
         problem: &CheckedProblem,
-        (arm, reward, costs): (Option<usize>, f64, &[f64]),
+        arm: Option<usize>,
+        (reward, costs): (f64, &[f64]),
         taken: u64,
-        room: &'a mut Vec<f64>,
-    ) -> (f64, &'a [f64]) {
-        for (signal, &value) in std::iter::once(&reward).chain(costs).enumerate() {
+    ) {
+        let costs = costs.iter().enumerate();
+        let costs = costs.map(|(position, &cost)| (problem.place_of(position), cost));
+        for (signal, value) in std::iter::once((0, reward)).chain(costs) {
             let on_breach = self.on_breach();
             if let Some(alarm) = Alarm::of_range(problem, on_breach, (arm, signal), value, taken) {
                 let _ = self.raise(alarm);
             }
         }
-        problem.counted(arm, reward, costs, room)
     }
 
     /// Watches an outcome, the `taken`-th of the agent; costs as they count.
@@ -764,7 +765,10 @@ fn detectors(
     let guardrails = &problem.guardrails;
     let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
     let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
-    guardrails.iter().map(detector).collect()
+    let mut found: Vec<Option<Detector>> = guardrails.iter().map(detector).collect();
+    // Signals of sums have no threshold of their own.
+    found.resize(problem.width() - 1, None);
+    found
 }
 
 fn holds_in_each(guardrail: &Standard) -> bool {

@@ -146,6 +146,13 @@ impl OpbConfig {
             );
             problem.refuse_drift(&why)?;
         }
+        let suits = self.intervals.is_none_or(Intervals::is_anytime)
+            && self.unknown_safe_cost != UnknownSafeCost::Paper;
+        if !suits {
+            problem.refuse_weights(
+                "weighted sums need anytime intervals and no T_0: use the defaults",
+            )?;
+        }
         if let Some(lazy) = self.lazy
             && !(0.0..=1.0).contains(&finite("lazy", lazy)?)
         {
@@ -196,13 +203,7 @@ impl OpbConfig {
             }
         }
         if let Some(kind) = self.intervals.filter(|kind| kind.needs_bounded()) {
-            let signals = std::iter::once(("reward", &problem.reward)).chain(
-                problem
-                    .guardrails
-                    .iter()
-                    .map(|g| (g.name.as_str(), &g.signal)),
-            );
-            for (name, signal) in signals {
+            for (name, signal) in problem.each_signal() {
                 if signal.sub_gaussian.is_some() {
                     let allowed = format!(
                         "`{name}` is sub-Gaussian, these intervals need a bounded signal: use `subgaussian`"

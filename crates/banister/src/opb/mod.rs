@@ -26,7 +26,7 @@ use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Next;
 use crate::optimism::{LpPlan, Planner, index_lean};
 use crate::parameters::Registered as _;
-use crate::problem::{ArmRanges, Problem};
+use crate::problem::{ArmRanges, ArmWeights, Problem};
 use crate::round::{Outcome, Pending};
 use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
 use config::CheckedOpb;
@@ -115,7 +115,8 @@ impl Opb {
     /// There may be any number of them, and they weaken nothing: arms share δ in the order of their first
     /// pull. Only the paper's own radii count the arms they were made for.
     pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
-        crate::Agent::add_arm(self, name, None, &ArmRanges::default())
+        let (ranges, weights) = (ArmRanges::default(), ArmWeights::default());
+        crate::Agent::add_arm(self, name, None, &ranges, &weights)
     }
 
     /// Outcomes that arrived for each arm.
@@ -220,8 +221,13 @@ impl Learner for ArmLearner {
     }
 
     fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        self.forget_signals(shell, arm, 0..=shell.problem.guardrails.len());
+        self.forget_signals(shell, arm, 0..=shell.problem.width() - 1);
         Ok(())
+    }
+
+    fn follow_weights(&mut self, shell: &mut Shell) {
+        self.estimates.follow_weights(&shell.problem);
+        self.refresh_all(shell);
     }
 
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
@@ -362,7 +368,7 @@ impl ArmLearner {
             return Next::Restart;
         }
         for arm in suspects {
-            self.forget_signals(shell, arm, 1..=shell.problem.guardrails.len());
+            self.forget_signals(shell, arm, 1..=shell.problem.width() - 1);
         }
         shell.monitor.clear_tests();
         Next::Continue

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
 use crate::problem::signals::REWARD;
-use crate::problem::{Budget, Direction, Drift, Range, Signal, SignalConfig};
+use crate::problem::{Budget, Direction, Drift, Range, Signal, SignalConfig, Weights};
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -38,6 +38,10 @@ pub struct Guardrail {
     /// value in both places; it is learned once, and range and `safe_cost` are those of the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// Weights of the declared signals that it is the sum of, for all arms or by arm: prices that are told, and can be
+    /// told anew. Outcomes bring the signals, and not the sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Weights>,
     /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,

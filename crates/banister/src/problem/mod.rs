@@ -1,5 +1,5 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `signals` (the row of an outcome),
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `signals` (the row of an outcome),
 //! `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
@@ -12,6 +12,7 @@ mod range;
 mod segment;
 mod signal;
 mod signals;
+mod weights;
 
 pub use budget::{Budget, Period, WhenExhausted};
 pub use context::{ContextArms, Model};
@@ -24,6 +25,10 @@ pub use range::{ArmRanges, Range, two_numbers};
 pub use segment::{check_segment_fields, is_segment_of_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
 pub(crate) use signals::REWARD;
+pub(crate) use weights::Sum;
+pub use weights::{ArmWeights, Measured, Weights};
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +73,9 @@ pub struct Problem {
     /// Guardrails that every policy must keep.
     #[serde(default)]
     pub guardrails: Vec<Guardrail>,
+    /// Signals that outcomes bring beside these, for guardrails that are weighted sums of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signals: BTreeMap<String, Measured>,
     /// Names of the segments that are expected, for agents that know segments: δ is set aside for them, and with a
     /// guardrail that holds in each they are told apart from the first decision on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,33 +91,42 @@ pub struct CheckedProblem {
     pub reward: Signal,
     /// The guardrails in standard form.
     pub guardrails: Vec<Standard>,
-    /// The row of signals that an outcome is: the reward, then one per guardrail.
+    /// The row of signals that an outcome is: the reward, one per guardrail, then those declared beside them.
     signals: Signals,
+    /// Signals declared beside them, in common units.
+    measured: Vec<Signal>,
+    /// Guardrails that are weighted sums.
+    sums: Vec<Sum>,
 }
 
 /// Most that means may move, in units of their ranges, while a policy is used.
 const MOVED: f64 = 0.001;
 
 impl CheckedProblem {
-    /// Every signal: the reward's, then one per guardrail.
-    fn each_signal(&self) -> impl Iterator<Item = &Signal> {
-        std::iter::once(&self.reward).chain(self.guardrails.iter().map(|g| &g.signal))
+    /// Every signal of the row, and its name.
+    pub(crate) fn each_signal(&self) -> impl Iterator<Item = (&str, &Signal)> {
+        (0..self.width()).map(|s| (self.signal_name(s), self.signal_of(0, s).1))
     }
 
     /// Decisions that a policy may be used for beyond the next, where means may move.
     pub(crate) fn reach(&self) -> Option<f64> {
         let speed = |signal: &Signal| signal.drift / signal.unit();
-        let fastest = self.each_signal().map(speed).fold(0.0, f64::max);
+        let fastest = self
+            .each_signal()
+            .map(|(_, signal)| speed(signal))
+            .fold(0.0, f64::max);
         (fastest > 0.0).then(|| (MOVED / fastest).floor())
     }
 
     /// Refuses declared drift, where it cannot be followed.
     pub fn refuse_drift(&self, why: &str) -> Result<(), Error> {
-        let place = self.each_signal().position(|signal| signal.drift > 0.0);
+        let moves = |(_, signal): &(&str, &Signal)| signal.drift > 0.0;
+        let place = self.each_signal().position(|own| moves(&own));
         place.map_or(Ok(()), |place| {
             let field = match place.checked_sub(1) {
                 None => "reward.drift".into(),
-                Some(i) => format!("guardrail[{i}].drift"),
+                Some(i) if i < self.guardrails.len() => format!("guardrail[{i}].drift"),
+                Some(_) => format!("signals.{}.drift", self.signal_name(place)),
             };
             Err(Error::invalid(field, "given", why))
         })
@@ -152,7 +169,9 @@ impl Problem {
                 return Err(Error::invalid(format!("segments[{i}]"), name, allowed));
             }
         }
-        let declared = self.with_shared_signals()?;
+        self.check_measured()?;
+        let (declared, sums) = self.with_shared_signals()?;
+        self.check_used(&sums)?;
         let signals = Signals::new(&declared)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
@@ -169,7 +188,11 @@ impl Problem {
             }
             guardrails.push(standard);
         }
+        let measured = declared.signals.iter();
+        let measured = measured.map(|(name, own)| own.config().check(&format!("signals.{name}")));
         Ok(CheckedProblem {
+            measured: measured.collect::<Result<_, _>>()?,
+            sums,
             declared,
             signals,
             reward,

@@ -1,24 +1,28 @@
-//! The row of signals that an outcome is: the reward, then one per guardrail; each in every arm's own range and in common
-//! units.
+//! The row of signals that an outcome is: the reward, one per guardrail, then those that guardrails are sums of
+//! (`weights`); each in every arm's own range and in common units. What outcomes bring is the row without the sums.
 //!
 //! The reward and each guardrail are a signal each. One that two of them name is learned once ([`Signals::learned`]),
 //! from the first of its places in the row.
 
 use std::borrow::Cow;
 
-use super::{ArmRanges, CheckedProblem, Direction, Problem, Signal, SignalConfig};
+use super::{
+    ArmRanges, ArmWeights, CheckedProblem, Direction, Measured, Problem, Signal, SignalConfig, Sum,
+};
 use crate::error::Error;
 
 /// Name of the reward among the ranges that an added arm brings.
 pub(crate) const REWARD: &str = "reward";
 
-/// Signals of a row (0 the reward, 1 + i guardrail i).
+/// Signals of a row (0 the reward, 1 + i guardrail i, then those declared beside them).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Signals {
     /// One per arm where ranges are by arm; empty where all arms share one.
     by_arm: Vec<Vec<Signal>>,
     /// Place in the row of the signal that is learned: its own, or where it stands first.
     learned: Vec<usize>,
+    /// Places of the row that outcomes bring beside the reward: no sums.
+    measured: Vec<usize>,
     /// True if all arms share one range of each signal, and each stands once.
     plain: bool,
 }
@@ -41,9 +45,18 @@ impl Signals {
             by_arm.push(own);
             learned.push(problem.place_of_signal(i)?);
         }
+        for (name, signal) in &problem.signals {
+            learned.push(learned.len());
+            by_arm.push(signal.config().of_arms(&format!("signals.{name}"), arms)?);
+        }
+        let is_sum = |place: usize| {
+            let own = problem.guardrails.get(place - 1);
+            own.is_some_and(|guardrail| guardrail.weights.is_some())
+        };
         let once = learned.iter().enumerate().all(|(s, &own)| s == own);
         Ok(Self {
-            plain: once && by_arm.iter().all(Vec::is_empty),
+            plain: once && problem.signals.is_empty() && by_arm.iter().all(Vec::is_empty),
+            measured: (1..by_arm.len()).filter(|&place| !is_sum(place)).collect(),
             by_arm,
             learned,
         })
@@ -72,6 +85,9 @@ impl Problem {
                 name,
                 "must be `reward` or the name of another guardrail".into(),
             ),
+            Some(i) if self.guardrails[i].weights.is_some() => {
+                refuse(name, "it is a weighted sum: give the same `weights`".into())
+            }
             Some(i) => match &self.guardrails[i].signal {
                 Some(first) if first != name => {
                     refuse(name, format!("it has the signal of {first:?}: name that"))
@@ -81,10 +97,24 @@ impl Problem {
         }
     }
 
-    /// The problem with the range of a signal at every guardrail that shares it.
-    pub(super) fn with_shared_signals(&self) -> Result<Self, Error> {
+    /// The problem with the range of a signal at every guardrail that shares it, and of a sum at its guardrail.
+    pub(super) fn with_shared_signals(&self) -> Result<(Self, Vec<Sum>), Error> {
         let mut problem = self.clone();
+        let mut sums = Vec::new();
         for (i, own) in problem.guardrails.iter_mut().enumerate() {
+            if let Some(sum) = self.sum(i)? {
+                let range = Some(self.range_of_sum(&sum)?);
+                if own.range.is_some() && own.range != range {
+                    let (field, allowed) = (
+                        format!("guardrail[{i}].range"),
+                        "a sum has the range that its signals and weights give: leave it out",
+                    );
+                    return Err(Error::invalid(field, "given", allowed));
+                }
+                own.range = range;
+                sums.push(sum);
+                continue;
+            }
             let place = self.place_of_signal(i)?;
             if place == i + 1 {
                 continue;
@@ -112,11 +142,16 @@ impl Problem {
             }
             own.safe_cost = own.safe_cost.or(known);
         }
-        Ok(problem)
+        Ok((problem, sums))
     }
 
-    /// Refuses ranges by arm: for agents that scale a signal by one range.
+    /// Refuses ranges by arm and weighted sums: for agents that scale a signal by one range.
     pub fn one_range_each(&self) -> Result<(), Error> {
+        if let Some(i) = self.guardrails.iter().position(|g| g.weights.is_some()) {
+            let allowed = "means are linear in the features here: weights are for agents on arms, such as `opb`";
+            let field = format!("guardrail[{i}].weights");
+            return Err(Error::invalid(field, "given", allowed));
+        }
         let ranges = self.guardrails.iter().map(|g| &g.range).enumerate();
         let ranges = ranges.map(|(i, range)| (format!("guardrail[{i}].range"), range));
         for (field, range) in [("reward.range".into(), &self.reward.range)]
@@ -136,12 +171,36 @@ impl Problem {
 impl CheckedProblem {
     /// A signal (0 the reward, 1 + i guardrail i) of an arm as it is and in common units, and its direction.
     pub(crate) fn signal_of(&self, arm: usize, signal: usize) -> (&Signal, &Signal, Direction) {
-        let (common, direction) = match signal.checked_sub(1).map(|i| &self.guardrails[i]) {
+        let (common, direction) = match signal.checked_sub(1) {
             None => (&self.reward, Direction::AtMost),
-            Some(g) => (&g.signal, g.direction),
+            Some(i) => match self.guardrails.get(i) {
+                Some(g) => (&g.signal, g.direction),
+                None => (&self.measured[i - self.guardrails.len()], Direction::AtMost),
+            },
         };
         let own = self.signals.by_arm[signal].get(arm).unwrap_or(common);
         (own, common, direction)
+    }
+
+    /// Signals of the row.
+    pub(crate) fn width(&self) -> usize {
+        1 + self.guardrails.len() + self.measured.len()
+    }
+
+    /// True if a guardrail of a signal, or one that is a sum of it, is relative to the safe action.
+    pub(crate) fn is_relative(&self, signal: usize) -> bool {
+        let bounds = |i: usize| {
+            let mut sums = self.sums().iter().filter(|sum| sum.guardrail == i);
+            signal == i + 1 || sums.any(|sum| sum.terms.contains(&signal))
+        };
+        let mut guardrails = self.guardrails.iter().enumerate();
+        guardrails.any(|(i, guardrail)| guardrail.factor != 0.0 && bounds(i))
+    }
+
+    /// Names of the costs that outcomes bring, in their order: of guardrails that are no sums, then of signals.
+    pub fn measured(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let places = self.signals.measured.iter();
+        places.map(|&place| self.signal_name(place))
     }
 
     /// Place in the row of the signal that is learned for this place: itself, or where the signal stands first.
@@ -175,7 +234,8 @@ impl CheckedProblem {
         if !self.signals.plain {
             let values = std::iter::once(&reward).chain(costs);
             let mut own = self.signals_of(arm).zip(values);
-            return costs.len() == self.guardrails.len()
+            return self.sums().is_empty()
+                && costs.len() == self.guardrails.len()
                 && own.all(|(own, &x)| own.holds(x))
                 && self.contradicted(reward, costs).is_none();
         }
@@ -184,21 +244,32 @@ impl CheckedProblem {
             && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.holds(cost))
     }
 
-    /// The first guardrail whose cost is not the value of the signal that it shares, and that value.
-    fn contradicted(&self, reward: f64, costs: &[f64]) -> Option<(usize, f64)> {
-        let value = |i: usize| {
-            let place = self.signals.learned[i + 1];
-            place.checked_sub(1).map_or(reward, |j| costs[j])
+    /// The first place in the row whose value is not that of the signal that it shares, and both values.
+    fn contradicted(&self, reward: f64, costs: &[f64]) -> Option<(usize, f64, f64)> {
+        let places = &self.signals.measured;
+        let value = |place: usize| {
+            let learned = self.signals.learned[place];
+            let brought = places.iter().position(|&other| other == learned);
+            brought.map_or(reward, |position| costs[position])
         };
-        let mut found = (0..costs.len()).map(|i| (i, value(i)));
-        found.find(|&(i, value)| costs[i] != value)
+        let mut found = places.iter().zip(costs);
+        found.find_map(|(&place, &cost)| {
+            let known = value(place);
+            (cost != known).then_some((place, cost, known))
+        })
     }
 
-    /// Signals of an arm, the reward first; those that all arms share where there is none.
+    /// Signals of an arm that outcomes bring, the reward first; those that all arms share where there is none.
     fn signals_of(&self, arm: Option<usize>) -> impl Iterator<Item = &Signal> {
         // Past the last arm stands what all share.
         let arm = arm.unwrap_or(usize::MAX);
-        (0..=self.guardrails.len()).map(move |s| self.own_signal(arm, s))
+        let places = std::iter::once(&0).chain(&self.signals.measured);
+        places.map(move |&s| self.own_signal(arm, s))
+    }
+
+    /// Place in the row of the costs that outcomes bring.
+    pub(crate) fn place_of(&self, position: usize) -> usize {
+        self.signals.measured[position]
     }
 
     /// Refuses a reward and costs that the declaration does not allow: for agents that nothing watches.
@@ -224,39 +295,46 @@ impl CheckedProblem {
         costs: &[f64],
         check: impl Fn(&Signal, &str, f64) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let guardrails = &self.guardrails;
-        if costs.len() != guardrails.len() {
-            let names: Vec<&str> = guardrails.iter().map(|g| g.name.as_str()).collect();
+        let expected = self.measured().len();
+        if costs.len() != expected {
+            let names: Vec<&str> = self.measured().collect();
             return Err(Error::CostCount {
                 got: costs.len(),
-                expected: guardrails.len(),
+                expected,
                 names: names.join(", "),
             });
         }
-        let values = std::iter::once(&reward).chain(costs).enumerate();
-        for (signal, (s, &x)) in self.signals_of(arm).zip(values) {
-            check(signal, self.signal_name(s), x)?;
+        let names = std::iter::once(REWARD).chain(self.measured());
+        let values = std::iter::once(&reward).chain(costs);
+        for (signal, (name, &x)) in self.signals_of(arm).zip(names.zip(values)) {
+            check(signal, name, x)?;
         }
-        if let Some((i, known)) = self.contradicted(reward, costs) {
-            let name = self.signal_name(self.signals.learned[i + 1]);
+        if let Some((place, cost, known)) = self.contradicted(reward, costs) {
+            let name = self.signal_name(self.signals.learned[place]);
             let allowed = format!("it bounds the signal of `{name}`, which was {known}");
-            return Err(Error::invalid(self.signal_name(i + 1), costs[i], allowed));
+            return Err(Error::invalid(self.signal_name(place), cost, allowed));
         }
         Ok(())
     }
 
-    /// A checked outcome of an arm as it counts: signals outside their range are at its end. `room` holds the costs.
+    /// A checked outcome of an arm as it counts, as a whole row: signals outside their range are at its end, and sums are
+    /// made at the weights told for its decision, or in force. `room` holds the costs.
     pub fn counted<'a>(
         &self,
         arm: Option<usize>,
-        reward: f64,
-        costs: &[f64],
+        (reward, costs): (f64, &[f64]),
+        told: Option<&ArmWeights>,
         room: &'a mut Vec<f64>,
     ) -> (f64, &'a [f64]) {
         room.clear();
+        room.resize(self.width() - 1, 0.0);
         let mut own = self.signals_of(arm);
         let reward = own.next().map_or(reward, |own| own.counted(reward));
-        room.extend(own.zip(costs).map(|(own, &cost)| own.counted(cost)));
+        let places = self.signals.measured.iter();
+        for ((own, &place), &cost) in own.zip(places).zip(costs) {
+            room[place - 1] = own.counted(cost);
+        }
+        self.with_sums(arm, room, told);
         (reward, room)
     }
 
@@ -264,14 +342,17 @@ impl CheckedProblem {
     ///
     /// A cost may be larger than that of any arm before, but not smaller than the smallest: costs are counted
     /// from there, and the breach detector needs them not to be negative.
-    pub fn add_arm(&mut self, ranges: &ArmRanges) -> Result<(), Error> {
+    pub fn add_arm(&mut self, ranges: &ArmRanges, weights: &ArmWeights) -> Result<(), Error> {
+        let weights = self.weights_of_added(weights)?;
         let by_arm = |s: usize| !self.signals.by_arm[s].is_empty();
         let names: Vec<&str> = (0..self.signals.by_arm.len())
             .filter(|&s| by_arm(s))
             .map(|s| self.signal_name(s))
             .collect();
         if names.is_empty() {
-            return ranges.refuse();
+            ranges.refuse()?;
+            self.push_weights(weights);
+            return Ok(());
         }
         if let Some(name) = ranges.0.keys().find(|name| !names.contains(&name.as_str())) {
             let allowed = format!("ranges are by arm for {} only", names.join(", "));
@@ -291,6 +372,7 @@ impl CheckedProblem {
         for (s, own) in added {
             self.signals.by_arm[s].push(own);
         }
+        self.push_weights(weights);
         Ok(())
     }
 
@@ -321,21 +403,37 @@ impl CheckedProblem {
                  may go beyond the other end only"
             ));
         }
-        if self.declared.guardrails[i].relative && farthest < 0.0 {
+        let relative = |g: &super::Guardrail| g.relative;
+        if self.declared.guardrails.get(i).is_some_and(relative) && farthest < 0.0 {
             return refuse("a relative guardrail needs a signal that is never negative".into());
         }
         Ok(())
     }
 
     pub(crate) fn signal_name(&self, s: usize) -> &str {
-        s.checked_sub(1)
-            .map_or(REWARD, |i| &self.declared.guardrails[i].name)
+        let Some(i) = s.checked_sub(1) else {
+            return REWARD;
+        };
+        let guardrails = &self.declared.guardrails;
+        match guardrails.get(i) {
+            Some(guardrail) => &guardrail.name,
+            None => {
+                (self.declared.signals.keys().nth(i - guardrails.len())).map_or("", |name| name)
+            }
+        }
     }
 
     fn config_of(&self, s: usize) -> Cow<'_, SignalConfig> {
         match s.checked_sub(1) {
             None => Cow::Borrowed(&self.declared.reward),
-            Some(i) => Cow::Owned(self.declared.guardrails[i].own_signal()),
+            Some(i) => Cow::Owned(match self.declared.guardrails.get(i) {
+                Some(guardrail) => guardrail.own_signal(),
+                None => {
+                    let mut beside = self.declared.signals.values();
+                    let own = beside.nth(i - self.guardrails.len());
+                    own.map_or_else(SignalConfig::default, Measured::config)
+                }
+            }),
         }
     }
 }

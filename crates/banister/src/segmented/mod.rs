@@ -217,7 +217,7 @@ impl Learner for SegmentLearner {
     }
 
     fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        let all = 0..=shell.problem.guardrails.len();
+        let all = 0..=shell.problem.width() - 1;
         for segment in &self.segments.list {
             if let Some(&pair) = segment.pairs.get(arm) {
                 self.pairs.forget(pair, all.clone());
@@ -227,6 +227,12 @@ impl Learner for SegmentLearner {
         shell.monitor.forget_before(arm);
         self.change_all();
         Ok(())
+    }
+
+    fn follow_weights(&mut self, shell: &mut Shell) {
+        self.pairs.follow_weights(&shell.problem);
+        self.pool.follow_weights(&shell.problem);
+        self.change_all();
     }
 
     fn is_stale(&self, _: &Shell) -> bool {

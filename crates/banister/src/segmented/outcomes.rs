@@ -61,11 +61,11 @@ impl SegmentLearner {
         let problem = &shell.problem;
         let is_safe = drawn.arm == problem.declared.safe;
         costs.clear();
-        costs.extend(problem.guardrails.iter().enumerate().map(|(i, guardrail)| {
-            let own = problem.own_signal(drawn.arm, i + 1);
+        costs.extend((1..problem.width()).map(|s| {
+            let (own, _, direction) = problem.signal_of(drawn.arm, s);
             // A relative guardrail rests on the other end of the safe arm's.
-            let mirrored = is_safe && guardrail.factor != 0.0;
-            if (guardrail.direction == Direction::AtMost) != mirrored {
+            let mirrored = is_safe && problem.is_relative(s);
+            if (direction == Direction::AtMost) != mirrored {
                 own.hi
             } else {
                 own.lo

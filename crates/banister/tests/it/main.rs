@@ -25,3 +25,4 @@ mod ridge;
 mod segmented;
 mod segments_late;
 mod theory;
+mod weights;

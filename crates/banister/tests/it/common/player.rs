@@ -247,9 +247,12 @@ impl<A: AsAgent> Player<A> {
     }
 
     pub fn add_arm(&mut self, name: &str, features: Option<&[f64]>) -> Result<usize, Error> {
-        self.agent
-            .agent_mut()
-            .add_arm(name, features, &ArmRanges::default())
+        self.agent.agent_mut().add_arm(
+            name,
+            features,
+            &ArmRanges::default(),
+            &banister::ArmWeights::default(),
+        )
     }
 
     pub fn save(&mut self) -> String {
@@ -298,7 +301,7 @@ pub trait Inspect: Agent {
     }
 
     fn added(&mut self, name: &str, ranges: &ArmRanges) -> Result<usize, Error> {
-        self.add_arm(name, None, ranges)
+        self.add_arm(name, None, ranges, &banister::ArmWeights::default())
     }
 
     fn arm_estimates(&mut self) -> Vec<ArmEstimate>
