@@ -31,7 +31,9 @@ class Guardrail(_Declared):
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it
-    bounds too: outcomes have its value in both places, and it is learned once, with one range.
+    bounds too: outcomes have its value in both places, and it is learned once, with one range. `weights` makes it a sum
+    of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm: prices
+    that are told, and told anew by `agent.set_weights`; outcomes bring the signals among their costs.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
@@ -52,6 +54,7 @@ class Guardrail(_Declared):
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
     signal: str | None = None
+    weights: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)

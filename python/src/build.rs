@@ -1,5 +1,7 @@
 //! Making an agent: from keyword arguments, the same words as TOML's.
 
+use std::collections::BTreeMap;
+
 use banister::Restored;
 use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
@@ -332,6 +334,10 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
         features: declared.features,
         reward: reward(take_argument("reward")?.as_ref())?,
         guardrails: guardrails(take_argument("guardrails")?.as_ref())?,
+        signals: match take_argument("signals")? {
+            None => BTreeMap::new(),
+            Some(signals) => crate::json::declared(to_json(&signals, "signals")?, "signals")?,
+        },
         ..Problem::default()
     };
     let mut segment_fields = Vec::new();

@@ -32,6 +32,10 @@ pub(crate) struct ActionSet {
     pub names: Vec<String>,
     pub naming: Naming,
     pub guardrails: Arc<Vec<String>>,
+    /// Names of the costs that outcomes bring.
+    pub costs: Arc<Vec<String>>,
+    /// Names of the signals that guardrails are weighted sums of.
+    pub signals: Vec<String>,
     /// True for guardrails whose signal has a cap.
     pub capped: Arc<Vec<bool>>,
     /// The assumptions that certificates rest on.
@@ -135,7 +139,8 @@ pub(crate) fn alarm_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = to_python(py, alarm)?;
     fields.del_item("misfit")?;
-    let guardrail = alarm.guardrail.and_then(|i| set.guardrails.get(i));
+    let names = || set.guardrails.iter().chain(&set.signals);
+    let guardrail = alarm.guardrail.and_then(|i| names().nth(i));
     fields.set_item("guardrail", guardrail)?;
     let arm = alarm.arm.map(|arm| set.label(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;

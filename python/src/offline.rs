@@ -142,7 +142,7 @@ fn teach<R>(
 ) -> PyResult<R> {
     let problem = &state.problem;
     let log = log
-        .declare(&problem.reward, &problem.guardrails)
+        .declare(&problem.reward, &problem.measured())
         .check()
         .map_err(raise)?;
     let before = state.agent.save().map_err(raise)?;

@@ -130,10 +130,13 @@ impl AgentState {
         interface: Interface,
     ) -> Self {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
+        let costs = problem.measured().into_iter().map(|own| own.name);
         let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
         let mut state = Self {
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
+                costs: Arc::new(costs.collect()),
+                signals: problem.signals.keys().cloned().collect(),
                 capped: Arc::new(capped.collect()),
                 assumptions: Arc::new(agent.assumptions()),
                 ..ActionSet::default()
@@ -200,6 +203,8 @@ impl AgentState {
             names,
             naming: self.interface.naming,
             guardrails: Arc::clone(&self.set.guardrails),
+            costs: Arc::clone(&self.set.costs),
+            signals: self.set.signals.clone(),
             capped: Arc::clone(&self.set.capped),
             assumptions: Arc::clone(&self.set.assumptions),
             actions,
@@ -480,7 +485,7 @@ impl AgentState {
             origin: origin(one),
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
-        taken.map_err(|error| refused(error, &self.set.guardrails, rewards, costs))?;
+        taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;
         for one in decisions {
             self.watched = self.watched.max(one.serial);
             self.interface.identity.note_outcome(one.serial);

@@ -176,7 +176,7 @@ pub fn outcome(reported: &Reported) -> OutcomeAnswer {
             (false, false) => OutcomeStatus::Partial,
         },
         reward: reported.reward,
-        costs: named_costs(&reported.info.guardrails, &reported.costs),
+        costs: named_costs(&reported.info.costs, &reported.costs),
         alarms: reported.alarms.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! The OpenAPI document, made from the table of routes and the types of bodies and answers.
 
+use banister::ArmWeights;
 use banister_engine::{
     Cancelled, Change, DecisionRequest, Declaration, ExperimentState, ExperimentView, HistoryView,
     NamedArm, OutcomeReport, SegmentList,
@@ -142,6 +143,7 @@ fn schemas() -> Value {
     taken.subschema_for::<Change>();
     taken.subschema_for::<Acknowledgement>();
     taken.subschema_for::<NamedArm>();
+    taken.subschema_for::<ArmWeights>();
     taken.subschema_for::<DecisionRequest>();
     taken.subschema_for::<DecisionBatch>();
     taken.subschema_for::<OutcomeReport>();

@@ -1,7 +1,7 @@
 //! The one table of routes: the router, the OpenAPI document and the tests of access are made from it.
 
 use axum::http::Method;
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use banister_engine::Role;
 
 use crate::app::App;
@@ -201,6 +201,10 @@ pub static ROUTES: &[Route] = &[
     route!(POST "/v1/experiments/{name}/arms/{arm}/forget", Admin, "forget_arm",
         "Forget what was learned of an arm that has changed", Takes::Nothing,
         (200, Gives::Json("Experiment")), &[], &[400, 404, 409, 415, 422, 503], post(experiments::forget_arm)),
+    route!(PUT "/v1/experiments/{name}/arms/{arm}/weights", Admin, "set_weights",
+        "Tell other weights of an arm, such as its prices: they count from the next decision on",
+        Takes::Json("ArmWeights"), (200, Gives::Json("Experiment")), &[],
+        &[400, 404, 409, 413, 415, 422, 503], put(experiments::set_weights)),
     route!(POST "/v1/experiments/{name}/alarms:acknowledge", Admin, "acknowledge_alarms",
         "Clear the alarms, once a person has seen to them", Takes::Optional("Acknowledgement"),
         (200, Gives::Json("Experiment")), &[], &[400, 404, 409, 413, 415, 422, 503],

@@ -111,6 +111,7 @@ export const api = {
   addArm: (name, arm) => json("POST", at(name, "/arms"), arm),
   acknowledge: (name, note) => json("POST", at(name, "/alarms:acknowledge"), { note }),
   retireArm: (name, arm) => json("DELETE", at(name, `/arms/${encodeURIComponent(arm)}`)),
+  setWeights: (name, arm, weights) => json("PUT", at(name, `/arms/${encodeURIComponent(arm)}/weights`), weights),
   forgetArm: (name, arm) => json("POST", at(name, `/arms/${encodeURIComponent(arm)}/forget`)),
   state: (name, signal) => json("GET", at(name, "/state"), undefined, signal),
   segments: (name, offset, limit, signal) =>

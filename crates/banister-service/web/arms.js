@@ -58,6 +58,55 @@ function forget(context, arm) {
   });
 }
 
+// Inputs for the weights of one arm, by guardrail and signal, and the object that they make.
+function weightInputs(weights) {
+  const terms = Object.entries(weights).flatMap(([guardrail, own]) =>
+    Object.entries(own).map(([signal, weight]) => ({
+      guardrail,
+      signal,
+      input: h("input", {
+        id: freshId("weight"),
+        inputmode: "decimal",
+        autocomplete: "off",
+        value: weight === null ? "" : String(weight),
+        "data-testid": `weight-${guardrail}-${signal}`,
+      }),
+    }))
+  );
+  return {
+    nodes: terms.map(({ guardrail, signal, input }) => [
+      h("label", { for: input.id }, `Weight of ${signal} in ${guardrail}`),
+      input,
+    ]),
+    read() {
+      const read = {};
+      for (const { guardrail, signal, input } of terms) {
+        read[guardrail] = { ...read[guardrail], [signal]: numbersIn(input.value)[0] ?? null };
+      }
+      return read;
+    },
+  };
+}
+
+function tellWeights(context, arm, weights) {
+  const inputs = weightInputs(weights);
+  openDialog({
+    title: "Other weights",
+    confirm: "Tell",
+    body: h(
+      "div",
+      { class: "stack" },
+      h("p", null, "They count from the next decision on. Nothing that was learned about “", h("b", { class: "break" }, arm), "” is forgotten."),
+      inputs.nodes,
+    ),
+    submit: async () => {
+      await api.setWeights(context.name, arm, inputs.read());
+      toast("The weights are told.");
+      context.refresh();
+    },
+  });
+}
+
 function armRow(context, guardrails) {
   const name = h("span", { class: "clip" }),
     safe = h("span", { class: "tag" }, "safe"),
@@ -65,7 +114,9 @@ function armRow(context, guardrails) {
   const pulls = h("td", { class: "number", "data-label": "pulls" }),
     share = h("td", { class: "number", "data-label": "now" });
   const cells = [intervalCell(), ...guardrails.map(intervalCell)];
-  let arm = null;
+  let arm = null,
+    weights = {};
+  const prices = button("Weights", () => tellWeights(context, arm.name, weights), { class: "small quiet" });
   const press = button("Retire", () => retire(context, arm.name), { class: "small quiet" });
   const changed = button("Has changed", () => forget(context, arm.name), { class: "small quiet" });
   const again = button("Offer again", async () => {
@@ -80,12 +131,13 @@ function armRow(context, guardrails) {
     share,
     pulls,
     cells.map((cell, i) => h("td", { class: "iv-td", "data-label": i ? guardrails[i - 1].name : "reward" }, cell.node)),
-    h("td", { class: "act" }, changed, press, again),
+    h("td", { class: "act" }, prices, changed, press, again),
   );
   return {
     node,
     update(row) {
       arm = row.arm;
+      weights = row.weights;
       setText(name, arm.name);
       setAttr(name, "title", arm.name);
       show(safe, arm.safe);
@@ -105,6 +157,7 @@ function armRow(context, guardrails) {
           row.columns[i].low,
         )
       );
+      show(prices, may("admin") && Object.keys(weights).length > 0 && !row.final);
       show(press, may("admin") && arm.offered && !arm.safe && !row.final);
       show(changed, may("admin") && arm.pulls > 0 && !row.final);
       show(again, may("admin") && !arm.offered && !row.final);
@@ -132,6 +185,12 @@ function addArm(context, experiment) {
       "data-testid": `arm-range-${signal.name}`,
     })
   );
+  const byArm = experiment.guardrails.filter((g) => g.weights && Object.values(g.weights).every((w) => typeof w === "object"));
+  const wanted = byArm.map((g) => {
+    const signals = Object.keys(Object.values(g.weights)[0]);
+    return [g.name, Object.fromEntries(signals.map((signal) => [signal, null]))];
+  });
+  const weights = weightInputs(Object.fromEntries(wanted));
   openDialog({
     title: "Add an arm",
     confirm: "Add arm",
@@ -142,6 +201,7 @@ function addArm(context, experiment) {
       name,
       wants ? [h("label", { for: "arm-features" }, "Features"), features] : null,
       signals.map((signal, i) => [h("label", { for: ranges[i].id }, `Range of ${signal.name}`), ranges[i]]),
+      weights.nodes,
     ),
     submit: async () => {
       const arm = { name: name.value };
@@ -151,6 +211,7 @@ function addArm(context, experiment) {
       if (signals.length) {
         arm.ranges = Object.fromEntries(signals.map((signal, i) => [signal.name, numbersIn(ranges[i].value)]));
       }
+      if (wanted.length) arm.weights = weights.read();
       await api.addArm(context.name, arm);
       toast("The arm is added.");
       context.refresh();
@@ -230,9 +291,10 @@ export function armsPanel(context, experiment) {
     ];
     heads.forEach((head, i) => head.update(scales[i], i ? columns[i - 1].threshold : undefined));
     const final = now.status === "archived";
+    const weightsOf = new Map(now.arms.map((arm) => [arm.name, arm.weights]));
     syncList(
       body,
-      shown.map((arm) => ({ arm, scales, columns, final })),
+      shown.map((arm) => ({ arm, scales, columns, final, weights: weightsOf.get(arm.name) || {} })),
       (row) => row.arm.name,
       () => armRow(context, guardrails),
     );

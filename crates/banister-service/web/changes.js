@@ -18,6 +18,8 @@ function inWords(entry) {
       return `retired the arm ${change.name}`;
     case "arm_forgotten":
       return `said that the arm ${change.name} has changed: it is learned anew`;
+    case "weights_told":
+      return `told weights of ${change.name}: ${weightsInWords(change.weights)}`;
     case "imported":
       return `imported ${change.outcomes} outcomes`;
     case "alarm_raised":
@@ -30,6 +32,11 @@ function inWords(entry) {
         .join(", ");
   }
 }
+
+const weightsInWords = (weights) =>
+  Object.entries(weights)
+    .map(([guardrail, own]) => `${guardrail} (${Object.entries(own).map(([signal, w]) => `${signal} ${w}`).join(", ")})`)
+    .join(", ");
 
 function setting(key, value) {
   if (key === "description") return "changed the description";

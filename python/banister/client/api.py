@@ -130,8 +130,11 @@ class Api(Calls):
         arm: str,
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
+        weights: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Steps[Experiment]:
         """Offers one more arm; where ranges are by arm, with its own by signal: "reward", or a guardrail.
+
+        Where weights are by arm, with its own by guardrail, then by signal.
 
         One that was retired is offered again, with all that is known of it.
         """
@@ -141,6 +144,8 @@ class Api(Calls):
         wanted = {**body, "offered": True}
         if ranges is not None:
             body["ranges"] = {signal: numbers(ends, f"ranges.{signal}") for signal, ends in ranges.items()}
+        if weights is not None:
+            body["weights"] = weights
         call = make_call("POST", f"{path(name)}/arms", body, repeatable=False)
         return (yield from self._change(name, call, wanted, has_arm))
 
@@ -155,6 +160,13 @@ class Api(Calls):
         """Forgets what was learned of an arm that is known to have changed."""
         # To forget twice loses what came in between, which is little, so it is sent again without a look.
         known = yield from self._json("POST", f"{path(name)}/arms/{segment(arm, 'arm')}/forget")
+        return decode(Experiment, known)
+
+    @request
+    def set_weights(self, name: str, arm: str, weights: Mapping[str, Mapping[str, float]]) -> Steps[Experiment]:
+        """Tells other weights of an arm, such as its prices, by guardrail and signal; they count from the next decision."""
+        # To tell the same twice changes nothing, so it is sent again without a look.
+        known = yield from self._json("PUT", f"{path(name)}/arms/{segment(arm, 'arm')}/weights", weights)
         return decode(Experiment, known)
 
     @request

@@ -170,12 +170,12 @@ def aligned(log: LogLike, agent: _native.Agent) -> Log:
     """Returns the log with arms and costs numbered as an agent numbers them."""
     if not isinstance(agent, _native.Agent):
         raise TypeError(f"`agent` is {type(agent).__name__}: must be an agent, such as banister.Opb(...)")
-    log = as_log(log, agent.guardrails, agent.arms)
-    for guardrail in agent.guardrails:
-        if guardrail not in log.guardrails:
+    log = as_log(log, agent.costs, agent.arms)
+    for cost in agent.costs:
+        if cost not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
-            raise ValueError(f"`log` has no cost called {guardrail!r}, a guardrail of the agent: its costs are {known}")
-    log = log.with_costs(agent.guardrails)
+            raise ValueError(f"`log` has no cost called {cost!r}, which the agent learns: its costs are {known}")
+    log = log.with_costs(agent.costs)
     if joint_features(log, agent) is not None and agent.context is None:
         return log
     arms = tuple(agent.arms)

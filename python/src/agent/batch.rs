@@ -316,8 +316,9 @@ pub(super) fn observe(
         }
         _ => agent.segments(segments, Some(n))?,
     };
-    let m = agent.guardrails().len();
-    let costs = costs.map(|costs| Numbers::new(&by_column(costs, &agent.guardrails())?, "costs"));
+    let names = agent.costs();
+    let m = names.len();
+    let costs = costs.map(|costs| Numbers::new(&by_column(costs, &names)?, "costs"));
     let costs = costs.transpose()?;
     let flat = match &costs {
         None if m == 0 => &[][..],
@@ -368,7 +369,7 @@ pub(super) fn observe(
         });
         let taken = state.announce();
         let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));
-        taken.map_err(|error| refused(error, &state.set.guardrails, rewards, flat))
+        taken.map_err(|error| refused(error, &state.set.costs, rewards, flat))
     })?
 }
 

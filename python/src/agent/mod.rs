@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
 use banister::toolkit::SegmentView;
-use banister::{ArmEstimate, ArmRanges, Choice, Origin, Outcome, Registry as _, Round};
+use banister::{ArmEstimate, ArmRanges, ArmWeights, Choice, Origin, Outcome, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -42,6 +42,7 @@ enum Of {
 pub(crate) struct Agent {
     state: Mutex<AgentState>,
     guardrails: Arc<Vec<String>>,
+    costs: Arc<Vec<String>>,
     /// Length of feature vectors; `None` for agents that take none.
     pub dimension: Option<usize>,
     /// Length of the context that a decision brings; `None` where it brings none.
@@ -56,6 +57,14 @@ pub(crate) struct Agent {
     naming: Naming,
     /// True if a decision takes so long that other threads should run meanwhile.
     is_slow: bool,
+}
+
+/// Reads weights by guardrail, then by signal.
+fn weights(value: &Bound<'_, PyAny>) -> PyResult<ArmWeights> {
+    if value.is_none() {
+        return Ok(ArmWeights::default());
+    }
+    declared(to_json(value, "weights")?, "weights")
 }
 
 impl Agent {
@@ -89,6 +98,7 @@ impl Agent {
                 || problem.arms.len().saturating_mul(dimension.unwrap_or(1)) > LONG,
             segments,
             guardrails: Arc::clone(&state.set.guardrails),
+            costs: Arc::clone(&state.set.costs),
             state: Mutex::new(state),
         }
     }
@@ -333,7 +343,7 @@ impl Agent {
         segment: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reward = number(reward, "reward")?;
-        let costs = self::costs(costs, &self.guardrails)?;
+        let costs = self::costs(costs, &self.costs)?;
         let of = self.of(action)?;
         let (context, segment) = if let Of::Earlier(_) = of {
             for (name, given) in [("context", context), ("segment", segment)] {
@@ -370,7 +380,7 @@ impl Agent {
             let taken = state
                 .announce()
                 .and_then(|()| state.agent.observe(&outcome));
-            taken.map_err(|error| refused(error, &self.guardrails, &[reward], &costs))
+            taken.map_err(|error| refused(error, &self.costs, &[reward], &costs))
         })?
     }
 
@@ -512,22 +522,24 @@ impl Agent {
         self.with(py, false, |state| hex(state.interface.identity.id))
     }
 
-    /// Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
-    /// a dictionary by signal, `"reward"` or the name of a guardrail. One that was retired is offered again, with all
-    /// that is known of it. Returns its number.
-    #[pyo3(signature = (name, features=None, ranges=None))]
+    /// Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a dictionary by
+    /// signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then by signal).
+    /// One that was retired is offered again, with all that is known of it. Returns its number.
+    #[pyo3(signature = (name, features=None, ranges=None, weights=None))]
     fn add_arm(
         &self,
         py: Python<'_>,
         name: &Bound<'_, PyAny>,
         features: Option<&Bound<'_, PyAny>>,
         ranges: Option<&Bound<'_, PyAny>>,
+        weights: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
         let name = build::named(name, self.naming, "name")?;
         let ranges: ArmRanges = match ranges.filter(|ranges| !ranges.is_none()) {
             None => ArmRanges::default(),
             Some(ranges) => declared(to_json(ranges, "ranges")?, "ranges")?,
         };
+        let weights = weights.map_or(Ok(ArmWeights::default()), self::weights)?;
         let features = features.map(|features| {
             let x = Numbers::new(features, "features")?;
             x.expect(&[None], "the features of one arm")?;
@@ -535,7 +547,8 @@ impl Agent {
         });
         let features = features.transpose()?;
         self.with(py, true, |state| {
-            let number = state.agent.add_arm(&name, features.as_deref(), &ranges)?;
+            let features = features.as_deref();
+            let number = state.agent.add_arm(&name, features, &ranges, &weights)?;
             state.refresh_arms();
             Ok(number)
         })?
@@ -551,6 +564,23 @@ impl Agent {
             state.agent.retire_arm(number).map_err(raise)?;
             state.refresh_arms();
             Ok(())
+        })?
+    }
+
+    /// Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
+    /// next decision on, and nothing is forgotten.
+    fn set_weights(
+        &self,
+        py: Python<'_>,
+        arm: &Bound<'_, PyAny>,
+        weights: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let allowed = "must be the name of an arm or its number";
+        let arm = build::arm(arm, self.naming, "arm", allowed)?;
+        let weights = self::weights(weights)?;
+        self.with(py, true, |state| {
+            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
+            state.agent.set_weights(number, &weights).map_err(raise)
         })?
     }
 
@@ -659,6 +689,12 @@ impl Agent {
     #[getter]
     pub(crate) fn guardrails(&self) -> Vec<String> {
         self.guardrails.to_vec()
+    }
+
+    /// Names of the costs that outcomes bring: the guardrails, or for weighted sums their signals.
+    #[getter]
+    pub(crate) fn costs(&self) -> Vec<String> {
+        self.costs.to_vec()
     }
 
     /// Number of outcomes taken.

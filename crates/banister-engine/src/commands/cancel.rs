@@ -56,7 +56,7 @@ impl Command for Cancel {
 impl Transaction<'_> {
     fn cancel(&mut self, name: &str, record: DecisionRecord) -> Result<(), Refusal> {
         let experiment = self.active(name)?;
-        let (key, guardrails) = (experiment.key, experiment.info.guardrails.len());
+        let (key, costs) = (experiment.key, experiment.info.costs.len());
         let ttl = experiment.checked.declaration.ttl_seconds;
         let is_over = ttl.is_some_and(|ttl| self.is_over(&record, ttl));
         if record.outcome.complete.is_some() || is_over {
@@ -79,7 +79,7 @@ impl Transaction<'_> {
         };
         self.reported.insert(record.number, settled);
         self.write_report(key, record.number, event);
-        self.charge(key, &record, &vec![Some(0.0); guardrails]);
+        self.charge(key, &record, &vec![Some(0.0); costs]);
         Ok(())
     }
 }

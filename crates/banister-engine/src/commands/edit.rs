@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use banister::ArmWeights;
 use serde::Serialize;
 
 use super::{Command, Reply, Transaction};
@@ -29,6 +30,8 @@ pub enum Edit {
     RetireArm(String),
     /// Forgets what was learned of an arm, by name: it has changed.
     ForgetArm(String),
+    /// Tells other weights of an arm, by name.
+    SetWeights { arm: String, weights: ArmWeights },
     /// Acknowledges the alarms, with a note.
     AcknowledgeAlarms(String),
 }
@@ -61,6 +64,7 @@ impl Edit {
             Self::AddArm(_) => "arm_added",
             Self::RetireArm(_) => "arm_retired",
             Self::ForgetArm(_) => "arm_forgotten",
+            Self::SetWeights { .. } => "weights_told",
             Self::AcknowledgeAlarms(_) => "alarms_acknowledged",
         }
     }
@@ -74,8 +78,7 @@ impl Edit {
             }
             Self::AddArm(arm) => Event::NewArm(to_json(&experiment.check_new_arm(arm)?)?),
             Self::RetireArm(arm) => {
-                let place = (experiment.arms.iter().position(|own| own.name == arm))
-                    .ok_or_else(|| Refusal::unknown("arm", &arm))?;
+                let place = place_of(experiment, &arm)?;
                 if place == experiment.checked.safe {
                     return Err(Refusal::conflict("the safe arm cannot be retired"));
                 }
@@ -87,10 +90,25 @@ impl Edit {
                 Event::ArmRetired { arm: place as u32 }
             }
             Self::ForgetArm(arm) => {
-                let place = (experiment.arms.iter().position(|own| own.name == arm))
-                    .ok_or_else(|| Refusal::unknown("arm", &arm))?;
+                let place = place_of(experiment, &arm)?;
                 experiment.check_forgotten(place)?;
                 Event::ArmForgotten { arm: place as u32 }
+            }
+            Self::SetWeights { arm, weights } => {
+                let place = place_of(experiment, &arm)?;
+                experiment.check_weights(place, &weights)?;
+                let known = experiment.checked.standard.arm_weights(place);
+                if weights
+                    .0
+                    .iter()
+                    .all(|(name, own)| known.0.get(name) == Some(own))
+                {
+                    return Ok(None);
+                }
+                Event::WeightsTold {
+                    arm: place as u32,
+                    weights: to_json(&weights)?,
+                }
             }
             Self::AcknowledgeAlarms(note) => {
                 check_length("note", &note, 10_000)?;
@@ -101,6 +119,11 @@ impl Edit {
             }
         }))
     }
+}
+
+fn place_of(experiment: &Experiment, arm: &str) -> Result<usize, Refusal> {
+    let place = experiment.arms.iter().position(|own| own.name == arm);
+    place.ok_or_else(|| Refusal::unknown("arm", arm))
 }
 
 fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal> {

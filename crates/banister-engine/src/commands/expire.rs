@@ -73,12 +73,12 @@ impl Transaction<'_> {
         let default = experiment.checked.declaration.default_outcome.as_ref();
         let mut part = record.outcome.part.clone();
         part.taken = part.taken.or(record.event.taken);
-        let guardrails = &experiment.info.guardrails;
-        part.costs.resize(guardrails.len(), None);
+        let names = &experiment.info.costs;
+        part.costs.resize(names.len(), None);
         let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
         part.reward = part.reward.or(default.map(|d| d.reward));
-        for (cost, guardrail) in part.costs.iter_mut().zip(guardrails) {
-            *cost = cost.or_else(|| default.and_then(|d| d.costs.get(guardrail).copied()));
+        for (cost, name) in part.costs.iter_mut().zip(names) {
+            *cost = cost.or_else(|| default.and_then(|d| d.costs.get(name).copied()));
         }
         // A horizon that is used up refuses outcomes: such a decision lapses.
         let outcome = if record.event.shadow && part.taken.is_none() {

@@ -98,7 +98,7 @@ fn check_columns(experiment: &Experiment, import: &Import) -> Result<(), Refusal
         (
             "costs",
             import.costs.len(),
-            count * experiment.info.guardrails.len(),
+            count * experiment.info.costs.len(),
         ),
     ];
     for (field, length, expected) in lengths {

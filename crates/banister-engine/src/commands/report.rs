@@ -101,7 +101,7 @@ impl Command for Report {
         };
         let (mut part, alarms) = part(experiment, &report, played)?;
         part.taken = taken;
-        let merged = merge(&info.guardrails, &known, &part).map_err(|contradiction| {
+        let merged = merge(&info.costs, &known, &part).map_err(|contradiction| {
             let by_default = match record.outcome.complete {
                 Some(true) => ", by default, since its time to live was over",
                 _ => "",
@@ -260,11 +260,11 @@ fn part(
         check(0, "reward", reward)?;
     }
     check_cost_names("costs", &report.costs, problem)?;
-    let mut costs = Vec::with_capacity(problem.guardrails.len());
-    for (i, guardrail) in problem.guardrails.iter().enumerate() {
-        let cost = report.costs.get(&guardrail.name).copied().flatten();
+    let mut costs = Vec::with_capacity(problem.measured().len());
+    for (position, name) in problem.measured().enumerate() {
+        let cost = report.costs.get(name).copied().flatten();
         if let Some(cost) = cost {
-            check(i + 1, &format!("costs.{}", guardrail.name), cost)?;
+            check(problem.place_of(position), &format!("costs.{name}"), cost)?;
         }
         costs.push(cost);
     }
@@ -285,7 +285,7 @@ fn part(
 }
 
 /// Merges a report into what is known; an error says what contradicts.
-fn merge(guardrails: &[String], known: &Part, news: &Part) -> Result<Part, String> {
+fn merge(names: &[String], known: &Part, news: &Part) -> Result<Part, String> {
     fn both<T: PartialEq + Copy + std::fmt::Display>(
         field: &str,
         known: Option<T>,
@@ -299,7 +299,7 @@ fn merge(guardrails: &[String], known: &Part, news: &Part) -> Result<Part, Strin
     let mut costs = Vec::with_capacity(news.costs.len());
     for (i, &cost) in news.costs.iter().enumerate() {
         let own = known.costs.get(i).copied().flatten();
-        costs.push(both(&guardrails[i], own, cost)?);
+        costs.push(both(&names[i], own, cost)?);
     }
     let taken = match (known.taken, news.taken) {
         (Some(a), Some(b)) if a != b => return Err("another action was taken".into()),

@@ -76,6 +76,11 @@ pub enum Event {
     ArmForgotten {
         arm: u32,
     },
+    /// Other weights of an arm, as this JSON says ([`banister::ArmWeights`]).
+    WeightsTold {
+        arm: u32,
+        weights: String,
+    },
 }
 
 impl Event {
@@ -86,6 +91,7 @@ impl Event {
             | Self::NewArm(_)
             | Self::ArmRetired { .. }
             | Self::ArmForgotten { .. }
+            | Self::WeightsTold { .. }
             | Self::AlarmRaised(_)
             | Self::AlarmsAcknowledged(_)
             | Self::ClockSet { .. } => EventKind::Experiment,

@@ -109,9 +109,9 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
     Ok(so_far)
 }
 
-/// Costs by the guardrails' names, as answers show them.
-pub fn named_costs(guardrails: &[String], costs: &[Option<f64>]) -> BTreeMap<String, Option<f64>> {
+/// Costs by their names, as answers show them.
+pub fn named_costs(names: &[String], costs: &[Option<f64>]) -> BTreeMap<String, Option<f64>> {
     let known = |i: usize| costs.get(i).copied().flatten();
-    let named = guardrails.iter().enumerate();
+    let named = names.iter().enumerate();
     named.map(|(i, name)| (name.clone(), known(i))).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use banister::guarantee::Guarantee;
 use banister::monitor::Assumption;
 use banister::{
-    AgentConfig, ArmRanges, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig,
+    AgentConfig, ArmRanges, ArmWeights, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -290,6 +290,9 @@ pub struct ArmView {
     /// Its ranges, by signal (`reward`, or a guardrail's name), where they are by arm.
     #[serde(skip_serializing_if = "ArmRanges::is_empty")]
     pub ranges: ArmRanges,
+    /// Weights in force, by guardrail and by signal, where guardrails are weighted sums.
+    #[serde(skip_serializing_if = "ArmWeights::is_empty")]
+    pub weights: ArmWeights,
 }
 
 /// Budget that refuses decisions, since its rest does not cover the safe action.
@@ -331,6 +334,7 @@ impl ExperimentView {
                     safe: number == checked.safe,
                     features: arm.features.clone(),
                     ranges: checked.standard.arm_ranges(number),
+                    weights: checked.standard.arm_weights(number),
                 })
                 .collect(),
             segments: experiment.info.segments.clone(),

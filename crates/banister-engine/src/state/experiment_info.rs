@@ -28,6 +28,8 @@ pub struct ExperimentInfo {
     pub arms: Vec<String>,
     /// Names of its guardrails.
     pub guardrails: Vec<String>,
+    /// Names of the costs that outcomes bring: of guardrails, and of the signals that some are sums of.
+    pub costs: Vec<String>,
     /// The safe arm, if arms have names.
     pub safe: Option<u32>,
     /// Features of the safe action, where decisions bring candidates.
@@ -120,6 +122,7 @@ pub(crate) fn info(
         segments: checked.segments(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
+        costs: checked.standard.measured().map(str::to_string).collect(),
         safe: match checked.kind {
             Kind::Candidates(_) => None,
             _ => u32::try_from(checked.safe).ok(),

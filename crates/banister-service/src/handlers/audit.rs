@@ -139,7 +139,7 @@ pub fn summary(found: &Found, info: &ExperimentInfo) -> Result<DecisionSummary, 
         fallback: event.fallback,
         status,
         reward: part.reward,
-        costs: named_costs(&info.guardrails, &part.costs),
+        costs: named_costs(&info.costs, &part.costs),
     })
 }
 
@@ -211,7 +211,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
         status,
         outcome: (status != DecisionStatus::Open).then(|| AuditOutcome {
             reward: part.reward,
-            costs: named_costs(&info.guardrails, &part.costs),
+            costs: named_costs(&info.costs, &part.costs),
         }),
         events: std::iter::once(decision)
             .chain(&found.reports)

@@ -38,7 +38,8 @@ pub struct Changed {
     pub time: Timestamp,
     /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
     pub author: String,
-    /// `created`, `changed`, `arm_added`, `arm_retired`, `arm_forgotten`, `imported`, `alarm_raised` or `alarms_acknowledged`.
+    /// `created`, `changed`, `arm_added`, `arm_retired`, `arm_forgotten`, `weights_told`, `imported`, `alarm_raised` or
+    /// `alarms_acknowledged`.
     pub kind: &'static str,
     /// The change itself: the fields that were set, the arm, the alarm or the note.
     pub change: Value,
@@ -94,6 +95,10 @@ fn changed(
         Event::ArmForgotten { arm } => (
             "arm_forgotten",
             json!({ "name": info.arms.get(arm as usize) }),
+        ),
+        Event::WeightsTold { arm, weights } => (
+            "weights_told",
+            json!({ "name": info.arms.get(arm as usize), "weights": parsed(&weights)? }),
         ),
         Event::Imported(_) => {
             let import = imports.iter().find(|import| import.number == record.number);

@@ -128,7 +128,7 @@ impl<'a> LogTable<'a> {
             is_escaped,
             texts: Default::default(),
             numbers: Default::default(),
-            reals: vec![Vec::new(); 2 + info.guardrails.len()],
+            reals: vec![Vec::new(); 2 + info.costs.len()],
             described: empty_columns(info),
             bytes: 0,
         }
@@ -145,7 +145,7 @@ impl<'a> LogTable<'a> {
             bytes,
             ..
         } = self;
-        let m = info.guardrails.len();
+        let m = info.costs.len();
         let event = decision_of(&found.decision)?;
         let (status, part) = status_of(&found.reports)?;
         let candidates = candidate_names(&event.candidates);
@@ -229,8 +229,8 @@ impl<'a> LogTable<'a> {
             ("pscore".into(), next()),
             ("reward".into(), next()),
         ];
-        for guardrail in &info.guardrails {
-            columns.push((cost_column(info, guardrail), next()));
+        for name in &info.costs {
+            columns.push((cost_column(info, name), next()));
         }
         if info.segments.is_some() {
             columns.push((SEGMENT.into(), segment));
@@ -272,7 +272,7 @@ pub fn to_import(
         })
     };
     let reward = place("reward")?;
-    let costs: Vec<usize> = (info.guardrails.iter())
+    let costs: Vec<usize> = (info.costs.iter())
         .map(|guardrail| place(&cost_column(info, guardrail)))
         .collect::<Result<_, _>>()?;
     let action = match info.kind {

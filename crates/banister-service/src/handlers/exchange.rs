@@ -225,7 +225,7 @@ pub async fn import(
         }
         error => unreadable(&error),
     })?;
-    let numbers = table.len() * (info.width + 1 + info.guardrails.len());
+    let numbers = table.len() * (info.width + 1 + info.costs.len());
     let held = Held::current();
     held.add(app.memory.reserve(numbers * IMPORTED).await?);
     let readers = app.readers.clone();

@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use banister::ArmWeights;
 use banister_engine::{
     Author, Change, CreateExperiment, Declaration, Edit, EditExperiment, ExperimentSummary,
     ExperimentView, ListExperiments, NamedArm, Page, ReadExperiment, ReadHistory, ReadSegments,
@@ -214,6 +215,15 @@ pub async fn forget_arm(
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
     edit(&app, author, &name, Edit::ForgetArm(arm)).await
+}
+
+pub async fn set_weights(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    InPath((name, arm)): InPath<(String, String)>,
+    Json(weights): Json<ArmWeights>,
+) -> Result<Response, Problem> {
+    edit(&app, author, &name, Edit::SetWeights { arm, weights }).await
 }
 
 /// An acknowledgement of alarms.

@@ -267,8 +267,8 @@ impl CheckedProblem {
         places.map(move |&s| self.own_signal(arm, s))
     }
 
-    /// Place in the row of the costs that outcomes bring.
-    pub(crate) fn place_of(&self, position: usize) -> usize {
+    /// Place in the row of a cost that outcomes bring.
+    pub fn place_of(&self, position: usize) -> usize {
         self.signals.measured[position]
     }
 
@@ -410,7 +410,8 @@ impl CheckedProblem {
         Ok(())
     }
 
-    pub(crate) fn signal_name(&self, s: usize) -> &str {
+    /// Name of a signal (0 the reward, 1 + i guardrail i, then those declared beside them).
+    pub fn signal_name(&self, s: usize) -> &str {
         let Some(i) = s.checked_sub(1) else {
             return REWARD;
         };

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::signals::REWARD;
-use super::{CheckedProblem, Problem, Range, SignalConfig};
+use super::{CheckedProblem, Guardrail, Problem, Range, SignalConfig};
 use crate::error::{Error, finite};
 
 /// Weight of each signal in a sum, by the signal's name.
@@ -135,6 +135,28 @@ fn checked(field: &str, terms: &Terms, names: &[&str]) -> Result<Vec<f64>, Error
 }
 
 impl Problem {
+    /// The costs that outcomes bring, each with its range and noise: guardrails that are no sums, then signals.
+    pub fn measured(&self) -> Vec<Guardrail> {
+        let own = self.guardrails.iter().filter(|g| g.weights.is_none());
+        let beside = self.signals.iter().map(|(name, signal)| {
+            let SignalConfig {
+                range,
+                cap,
+                sub_gaussian,
+                drift,
+            } = signal.config();
+            Guardrail {
+                name: name.clone(),
+                range,
+                cap,
+                sub_gaussian,
+                drift,
+                ..Guardrail::default()
+            }
+        });
+        own.cloned().chain(beside).collect()
+    }
+
     /// Refuses names that two signals have, and ranges that are none.
     pub(super) fn check_measured(&self) -> Result<(), Error> {
         for (name, signal) in &self.signals {
@@ -192,10 +214,13 @@ impl Problem {
             let place = self.signals.keys().position(|own| own == name);
             place.map(|k| 1 + self.guardrails.len() + k).ok_or_else(|| {
                 let declared: Vec<&str> = self.signals.keys().map(String::as_str).collect();
-                let allowed = format!(
-                    "must be one of the declared `signals`: {}",
-                    declared.join(", ")
-                );
+                let allowed = match declared.len() {
+                    0 => "no `signals` are declared here".to_string(),
+                    _ => format!(
+                        "must be one of the declared `signals`: {}",
+                        declared.join(", ")
+                    ),
+                };
                 Error::invalid(format!("{field}.{name}"), "given", allowed)
             })
         };

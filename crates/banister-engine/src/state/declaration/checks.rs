@@ -30,6 +30,9 @@ impl Declaration {
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             check_label(&format!("guardrails[{i}].name"), &guardrail.name)?;
         }
+        for name in self.signals.keys() {
+            check_label("signals", name)?;
+        }
         Ok(())
     }
 
@@ -52,6 +55,9 @@ impl Declaration {
                 check(field(direction.key()), bound, LARGEST_SIGNAL)?;
             }
             given(field("safe_cost"), guardrail.safe_cost)?;
+        }
+        for (name, own) in &self.signals {
+            signal(&format!("signals.{name}"), &own.config())?;
         }
         for (j, &x) in self.safe_action.iter().flatten().enumerate() {
             check(format!("safe_action[{j}]"), x, LARGEST_FEATURE)?;
@@ -109,13 +115,13 @@ impl CheckedDeclaration {
                 .map_err(|e| Refusal::of(e, str::to_string))
         };
         check(0, "default_outcome.reward", default.reward)?;
-        for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
-            let field = format!("default_outcome.costs.{}", guardrail.name);
-            let Some(&cost) = default.costs.get(&guardrail.name) else {
-                let allowed = "it needs a cost for every guardrail";
+        for (position, name) in self.standard.measured().enumerate() {
+            let field = format!("default_outcome.costs.{name}");
+            let Some(&cost) = default.costs.get(name) else {
+                let allowed = "it needs a cost for every guardrail and signal";
                 return Err(Refusal::invalid(field, "absent", allowed));
             };
-            check(i + 1, &field, cost)?;
+            check(self.standard.place_of(position), &field, cost)?;
         }
         check_cost_names("default_outcome.costs", &default.costs, &self.standard)
     }
@@ -127,7 +133,16 @@ impl CheckedDeclaration {
         &self,
         budgets: &BTreeMap<String, OneOrMany<Budget>>,
     ) -> Result<(), Refusal> {
-        check_cost_names("budgets", budgets, &self.standard)?;
+        let known = |name: &String| self.standard.guardrails.iter().any(|g| g.name == *name);
+        if let Some(name) = budgets.keys().find(|name| !known(name)) {
+            let names = self.standard.guardrails.iter().map(|g| g.name.as_str());
+            return Err(unknown_cost(format!("budgets.{name}"), names.collect()));
+        }
+        if !budgets.is_empty() {
+            let why = "budgets are kept of costs that are reported: leave out the `budgets`";
+            (self.standard.refuse_weights(why))
+                .map_err(|e| Refusal::of(e, super::problem_field))?;
+        }
         for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
             let Some(own) = budgets.get(&guardrail.name) else {
                 continue;
@@ -266,19 +281,23 @@ pub(crate) fn check_cost_names<V>(
     costs: &BTreeMap<String, V>,
     problem: &CheckedProblem,
 ) -> Result<(), Refusal> {
-    let known = |name: &String| problem.guardrails.iter().any(|g| g.name == *name);
-    let Some(name) = costs.keys().find(|name| !known(name)) else {
-        return Ok(());
-    };
-    let names = problem.guardrails.iter().map(|g| g.name.as_str());
-    let names: Vec<&str> = names.collect();
+    let known = |name: &String| problem.measured().any(|own| own == *name);
+    match costs.keys().find(|name| !known(name)) {
+        None => Ok(()),
+        Some(name) => Err(unknown_cost(
+            format!("{field}.{name}"),
+            problem.measured().collect(),
+        )),
+    }
+}
+
+fn unknown_cost(field: String, names: Vec<&str>) -> Refusal {
     let allowed = if names.is_empty() {
         "this experiment has no guardrails".to_string()
     } else {
         format!("the guardrails are {}", names.join(", "))
     };
-    let field = format!("{field}.{name}");
-    Err(Refusal::invalid(field, "given", allowed))
+    Refusal::invalid(field, "given", allowed)
 }
 
 /// Refuses parameters that void the agent's own guarantee: they are for simulations.

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 
 use banister::AgentConfig;
 use banister::toolkit::CheckedProblem;
-use banister::{ArmRanges, Error, Guardrail, Problem, Registry as _, SignalConfig};
+use banister::{
+    ArmRanges, ArmWeights, Error, Guardrail, Measured, Problem, Registry as _, SignalConfig,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +79,10 @@ pub struct Declaration {
     /// The guardrails.
     #[serde(default, deserialize_with = "object::list")]
     pub guardrails: Vec<Guardrail>,
+    /// Signals that outcomes bring among their costs, for guardrails that are weighted sums of them: ranges, or ranges
+    /// and noise, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub signals: BTreeMap<String, Measured>,
     /// The probability with which every policy keeps every guardrail, 1 − δ; by default the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
@@ -141,6 +147,9 @@ pub struct NamedArm {
         skip_serializing_if = "ArmRanges::is_empty"
     )]
     pub ranges: ArmRanges,
+    /// Weights that an added arm brings where they are by arm: by guardrail, then by signal.
+    #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
+    pub weights: ArmWeights,
 }
 
 /// The outcome of a decision that never got one.
@@ -161,6 +170,7 @@ impl From<DeclaredArm> for NamedArm {
                 name,
                 features: None,
                 ranges: ArmRanges::default(),
+                weights: ArmWeights::default(),
             },
             DeclaredArm::Arm(arm) => arm,
         }
@@ -227,16 +237,25 @@ impl Declaration {
         let kind = self.kind()?;
         let arms: Vec<NamedArm> = self.arms.iter().cloned().map(NamedArm::from).collect();
         for (i, arm) in arms.iter().enumerate() {
-            if !arm.ranges.is_empty() {
-                let field = format!("arms[{i}].ranges");
-                let allowed = "they are for arms added later: declare `range` by arm at its signal";
+            let later = [
+                ("ranges", arm.ranges.is_empty()),
+                ("weights", arm.weights.is_empty()),
+            ];
+            if let Some((key, _)) = later.iter().find(|(_, is_empty)| !is_empty) {
+                let field = format!("arms[{i}].{key}");
+                let allowed =
+                    "they are for arms added later: declare them by arm at the signal or guardrail";
                 return Err(Refusal::invalid(field, "given", allowed));
             }
         }
-        if self.guardrails.len() > MOST_GUARDRAILS {
-            let allowed = format!("an experiment has at most {MOST_GUARDRAILS} guardrails");
-            let value = format!("{} guardrails", self.guardrails.len());
-            return Err(Refusal::invalid("guardrails", value, allowed));
+        for (what, count) in [
+            ("guardrails", self.guardrails.len()),
+            ("signals", self.signals.len()),
+        ] {
+            if count > MOST_GUARDRAILS {
+                let allowed = format!("an experiment has at most {MOST_GUARDRAILS} {what}");
+                return Err(Refusal::invalid(what, format!("{count} {what}"), allowed));
+            }
         }
         self.check_sizes(&arms)?;
         let safe = self.safe_arm(kind, &arms)?;

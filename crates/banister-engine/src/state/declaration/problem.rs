@@ -101,6 +101,7 @@ impl Declaration {
             }
         };
         problem.reward = self.reward.clone();
+        problem.signals = self.signals.clone();
         if !matches!(kind, Kind::Arms) {
             (problem.one_range_each()).map_err(|e| Refusal::of(e, problem_field))?;
         }

@@ -75,10 +75,12 @@ impl Experiment {
     }
 
     fn named(&self, alarm: &Alarm, arm: Option<String>, segment: Option<String>) -> AlarmRaised {
-        let guardrail = alarm.guardrail.and_then(|i| self.info.guardrails.get(i));
+        let guardrail = alarm
+            .guardrail
+            .map(|i| self.checked.standard.signal_name(i + 1));
         AlarmRaised {
             kind: alarm.kind,
-            guardrail: guardrail.cloned(),
+            guardrail: guardrail.map(str::to_string),
             message: alarm.describe(&self.checked.standard, arm.as_deref(), segment.as_deref()),
             arm,
             segment,

@@ -175,6 +175,7 @@ impl Experiment {
             name: arm.name.clone(),
             features: arm.features.clone(),
             ranges: arm.ranges.clone(),
+            weights: arm.weights.clone(),
             offered: true,
         });
         let folded = FoldedState {
@@ -244,6 +245,10 @@ impl Experiment {
             Event::ArmRetired { arm } => self.retire(arm as usize)?,
             Event::ArmForgotten { arm } => {
                 self.learner.apply(LearnerEvent::ForgetArm(arm as usize))?;
+            }
+            Event::WeightsTold { arm, weights } => {
+                let weights = serde_json::from_str(&weights).map_err(|e| e.to_string())?;
+                self.set_weights(arm as usize, weights)?;
             }
             // Policies and decisions teach nothing, and parts only once they are complete.
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}

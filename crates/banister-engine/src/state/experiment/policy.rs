@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, OnBreach, Outcome, Registry as _};
+use banister::{Agent, AlarmAnswer, ArmRanges, ArmWeights, OnBreach, Outcome, Registry as _};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
@@ -66,9 +66,13 @@ impl Experiment {
         let checked = &self.checked;
         let mut twin = checked.config.build(&checked.problem)?;
         for arm in self.arms.iter().skip(checked.arms.len()) {
-            twin.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges)?;
+            let features = arm.features.as_deref();
+            twin.add_arm(&arm.name, features, &arm.ranges, &arm.weights)?;
         }
         for (number, arm) in self.arms.iter().enumerate() {
+            if number < checked.arms.len() && !arm.weights.is_empty() {
+                twin.set_weights(number, &arm.weights)?;
+            }
             if !arm.offered {
                 twin.retire_arm(number)?;
             }
@@ -117,7 +121,8 @@ impl Experiment {
         }
         self.try_on_a_twin(|agent| add_arm(agent, arm))?;
         let mut checked = self.checked.clone();
-        (checked.standard.add_arm(&arm.ranges)).map_err(|e| Refusal::of(e, str::to_string))?;
+        (checked.standard.add_arm(&arm.ranges, &arm.weights))
+            .map_err(|e| Refusal::of(e, str::to_string))?;
         let declaration = &checked.declaration;
         checked.check_budgets(&declaration.budgets)?;
         checked.check_ttl(
@@ -130,25 +135,47 @@ impl Experiment {
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
         if let Some(known) = self.arms.iter_mut().find(|other| other.name == arm.name) {
             known.offered = true;
+            if !arm.weights.is_empty() {
+                known.weights = arm.weights.clone();
+            }
             self.learner.apply(LearnerEvent::AddArm(arm))?;
             return self.refresh_inputs();
         }
-        (self.checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
+        (self.checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
             name: arm.name.clone(),
             features: arm.features.clone(),
             ranges: arm.ranges.clone(),
+            weights: arm.weights.clone(),
             offered: true,
         });
         self.learner.apply(LearnerEvent::AddArm(arm))?;
-        let names = self.arms.iter().map(|arm| arm.name.clone()).collect();
-        self.info = info(self.key, &self.checked, names, self.learner.declared());
-        self.refresh_inputs()
+        self.refresh_info()
     }
 
     /// Checks that an arm can be retired.
     pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
         self.try_on_a_twin(|agent| agent.retire_arm(arm))
+    }
+
+    /// Checks that weights can be told of an arm.
+    pub(crate) fn check_weights(&self, arm: usize, weights: &ArmWeights) -> Result<(), Refusal> {
+        self.try_on_a_twin(|agent| agent.set_weights(arm, weights))
+    }
+
+    /// Takes up weights that were checked: they count from the next decision on.
+    pub(super) fn set_weights(&mut self, arm: usize, weights: ArmWeights) -> Result<(), String> {
+        (self.checked.standard.set_weights(arm, &weights)).map_err(|e| e.to_string())?;
+        self.arms[arm].weights = self.checked.standard.arm_weights(arm);
+        self.learner.apply(LearnerEvent::SetWeights(arm, weights))?;
+        self.refresh_info()
+    }
+
+    /// What answers say of the experiment has changed.
+    fn refresh_info(&mut self) -> Result<(), String> {
+        let names = self.arms.iter().map(|arm| arm.name.clone()).collect();
+        self.info = info(self.key, &self.checked, names, self.learner.declared());
+        self.refresh_inputs()
     }
 
     /// Checks that an arm can be forgotten.

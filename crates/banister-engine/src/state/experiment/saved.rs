@@ -188,8 +188,13 @@ impl Experiment {
             agent,
         } = saved.learned;
         let mut checked = declaration.check_rest(false).map_err(|e| e.to_string())?;
-        for arm in folded.arms.iter().skip(checked.arms.len()) {
-            (checked.standard.add_arm(&arm.ranges)).map_err(|e| e.to_string())?;
+        for (number, arm) in folded.arms.iter().enumerate() {
+            let standard = &mut checked.standard;
+            if number >= checked.arms.len() {
+                (standard.add_arm(&arm.ranges, &arm.weights)).map_err(|e| e.to_string())?;
+            } else if !arm.weights.is_empty() {
+                (standard.set_weights(number, &arm.weights)).map_err(|e| e.to_string())?;
+            }
         }
         let agent = AgentConfig::restore(&agent)
             .map_err(|e| e.to_string())?

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmEstimate, Choice, Error, Fallback, Origin, Pending, Round};
+use banister::{
+    Agent, AlarmAnswer, ArmEstimate, ArmWeights, Choice, Error, Fallback, Origin, Pending, Round,
+};
 
 use super::policy_inputs::{ExperimentStatus, PolicyInputs};
 use crate::events::{Candidate, Import, OutcomeEvent, PublishedPolicy};
@@ -26,6 +28,8 @@ pub(crate) enum LearnerEvent {
     RetireArm(usize),
     /// By its number.
     ForgetArm(usize),
+    /// Of an arm, by its number.
+    SetWeights(usize, ArmWeights),
     /// An answer to alarms.
     Answer(AlarmAnswer),
     /// An event records an alarm of the agent.
@@ -56,7 +60,12 @@ impl PendingDecision {
 
 /// Offers an arm, a new one or one that was retired.
 pub(crate) fn add_arm(agent: &mut dyn Agent, arm: &NamedArm) -> Result<(), Error> {
-    let added = agent.add_arm(&arm.name, arm.features.as_deref(), &arm.ranges);
+    let added = agent.add_arm(
+        &arm.name,
+        arm.features.as_deref(),
+        &arm.ranges,
+        &arm.weights,
+    );
     added.map(|_| ())
 }
 
@@ -179,6 +188,7 @@ impl Core {
             LearnerEvent::AddArm(arm) => add_arm(agent, &arm)?,
             LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
             LearnerEvent::ForgetArm(arm) => agent.forget_arm(arm)?,
+            LearnerEvent::SetWeights(arm, weights) => agent.set_weights(arm, &weights)?,
             LearnerEvent::Answer(answer) => {
                 agent.answer_alarms(answer)?;
                 if answer == AlarmAnswer::Acknowledge {

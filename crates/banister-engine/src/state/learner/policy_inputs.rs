@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::ArmRanges;
+use banister::{ArmRanges, ArmWeights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,9 @@ pub struct Arm {
     /// Ranges that it brought when it was added.
     #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
     pub ranges: ArmRanges,
+    /// Weights that it brought, or that were told of it since.
+    #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
+    pub weights: ArmWeights,
     /// False once it is retired.
     pub offered: bool,
 }
