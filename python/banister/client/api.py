@@ -43,6 +43,7 @@ class Api(Calls):
             segments: names of segments that are told apart from the start; or a dictionary with the `fields`
                 that segments are made from, and those `known`. Every decision then brings its `segment`.
             reward: a `banister.Reward` or a dictionary with its keys; in [0, 1] unless given.
+            signals: ranges by name, `{"input_tokens": [0, 8000]}`, of what guardrails with `weights` are sums of.
             confidence: of all guardrails at all times, such as 0.99.
             agent: a kind, a dictionary with `kind` and parameters, or an agent of this package.
             description: a line for people.

@@ -54,6 +54,7 @@ class Declaration(TypedDict, total=False):
     safe_action: ArrayLike | None
     segments: SegmentsLike | None
     reward: RewardLike | None
+    signals: Mapping[str, Any] | None
     confidence: float | None
     agent: AgentLike | None
     description: str

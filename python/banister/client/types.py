@@ -150,6 +150,8 @@ class Arm(Answer):
     features: tuple[float, ...] | None = None
     #: Its ranges, by signal (`reward`, or a guardrail's name), where they are by arm.
     ranges: Any = None
+    #: Weights in force, by guardrail and by signal, where guardrails are weighted sums.
+    weights: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -479,6 +481,8 @@ class Experiment(ExperimentMethods):
     safe: str | None
     #: The reward signal.
     reward: dict[str, Any]
+    #: Signals that guardrails are weighted sums of, by name.
+    signals: dict[str, Any]
     #: The probability with which no policy ever violates a guardrail; certificates state beside it that of the regret
     #: bound.
     confidence: float

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use banister::guarantee::Guarantee;
 use banister::monitor::Assumption;
 use banister::{
-    AgentConfig, ArmRanges, ArmWeights, Fallback, Guardrail, OnBreach, Registry as _, SignalConfig,
+    AgentConfig, ArmRanges, ArmWeights, Fallback, Guardrail, Measured, OnBreach, Registry as _,
+    SignalConfig,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -249,6 +250,8 @@ pub struct ExperimentView {
     pub safe: Option<String>,
     /// The reward signal.
     pub reward: SignalConfig,
+    /// Signals that guardrails are weighted sums of, by name.
+    pub signals: BTreeMap<String, Measured>,
     /// The probability with which no policy ever violates a guardrail; certificates state beside it that of the
     /// regret bound.
     pub confidence: f64,
@@ -341,6 +344,7 @@ impl ExperimentView {
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),
             reward: declaration.reward.clone(),
+            signals: declaration.signals.clone(),
             confidence: round(1.0 - checked.config.delta()),
             agent: checked.config.clone(),
             on_breach: experiment.on_breach(),

@@ -282,6 +282,9 @@ impl Shell {
     pub(super) fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
         let before = self.problem.arm_weights(arm);
         Arc::make_mut(&mut self.problem).set_weights(arm, weights)?;
+        if self.problem.arm_weights(arm) == before {
+            return Ok(());
+        }
         self.arms.set_weights(arm, self.problem.arm_weights(arm));
         self.told.push_back(Told {
             arm,

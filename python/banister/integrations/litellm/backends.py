@@ -48,6 +48,9 @@ class Backend(Protocol):
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         """Learns what came of a decision; without a reward, a service charges the costs to its budgets."""
 
+    def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
+        """Tells the weights of an arm; False if nobody heard them: then nothing is decided either."""
+
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         """Returns the alarms of now; `decision` is the last."""
 
@@ -82,6 +85,10 @@ class AgentBackend:
             # The outcome of an arm that was not drawn is that arm's, and not the decision's.
             own = decision.segment
             self.agent.observe(arm, reward, costs, segment=None if own is None else own.name)
+
+    def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
+        self.agent.set_weights(arm, weights)
+        return True
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         return [one.message for one in self.agent.alarms]
@@ -147,6 +154,17 @@ class ServiceBackend:
         except queue.Full:
             self.undelivered += 1
 
+    def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
+        if time.monotonic() >= self._retry_at:
+            try:
+                if not self._is_ready:
+                    self._ensure()
+                self._client.set_weights(self.name, arm, weights)
+                return True
+            except (ServiceError, ValueError) as error:
+                self._back_off(error)
+        return False
+
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         is_forced = decision is not None and decision.certificate.fallback == "alarm"
         return [f"the safe arm alone is played: see the page of experiment {self.name!r}"] if is_forced else []
@@ -183,7 +201,8 @@ class ServiceBackend:
                 f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "
                 f"must be {sorted(wanted['arms'])} with {wanted['safe']!r} safe; give it another name"
             )
-        check_same(f"`experiment` is {self.name!r}, whose", known.guardrails, known.reward, wanted)
+        whose, signals = f"`experiment` is {self.name!r}, whose", known.signals
+        check_same(whose, known.guardrails, known.reward, signals, wanted)
         for guardrail, budget in (wanted.get("budgets") or {}).items():
             own = known.budgets.get(guardrail, ())
             kept = own if isinstance(own, tuple) else (own,)
@@ -232,11 +251,16 @@ def _certified(
 
 
 def check_same(
-    whose: str, guardrails: Sequence[Mapping[str, Any]], reward: Mapping[str, Any] | None, wanted: Mapping[str, Any]
+    whose: str,
+    guardrails: Sequence[Mapping[str, Any]],
+    reward: Mapping[str, Any] | None,
+    signals: Mapping[str, Any] | None,
+    wanted: Mapping[str, Any],
 ) -> None:
     """Raises an error that names the first bound or range in which a declaration differs from the one wanted."""
-    known = _fields(guardrails, reward, wanted["arms"])
-    ours = _fields([one.to_dict() for one in wanted["guardrails"]], wanted["reward"], wanted["arms"])
+    known = _fields(guardrails, {"reward": reward, **(signals or {})}, wanted["arms"])
+    own = [one.to_dict() for one in wanted["guardrails"]]
+    ours = _fields(own, {"reward": wanted["reward"], **wanted.get("signals", {})}, wanted["arms"])
     for name in [*ours, *known]:
         if known.get(name) != ours.get(name):
             raise ValueError(
@@ -245,13 +269,15 @@ def check_same(
 
 
 def _fields(
-    guardrails: Sequence[Mapping[str, Any]], reward: Mapping[str, Any] | None, arms: Sequence[str]
+    guardrails: Sequence[Mapping[str, Any]], signals: Mapping[str, Any], arms: Sequence[str]
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in guardrails:
         found |= {f"`{key}` of {one['name']}": one.get(key) or None for key in ("at_most", "at_least", "relative")}
-    for name, signal in [("reward", reward or {}), *((one["name"], one) for one in guardrails)]:
-        declared = signal.get("range") or [0.0, 1.0]
+    # The range of a sum is made from those of its signals, and its weights are told.
+    ranges = {one["name"]: one for one in guardrails if not one.get("weights")}
+    for name, signal in {**signals, **ranges}.items():
+        declared = (signal or {}).get("range") or [0.0, 1.0]
         by_arm = declared if isinstance(declared, Mapping) else dict.fromkeys(arms, declared)
         found |= {f"`range` of {name} for {arm}": [float(end) for end in by_arm.get(arm) or ()] for arm in arms}
     return found

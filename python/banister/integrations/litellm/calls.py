@@ -29,6 +29,7 @@ class Call:
     #: True if its outcome will be learned.
     is_learned: bool
     dollars: float = 0.0
+    output_tokens: int = 0
     seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
@@ -83,7 +84,8 @@ class Calls:
             totals.seconds += seconds
             usage = getattr(response, "usage", None)
             totals.input_tokens += _first(usage, "prompt_tokens", "input_tokens")
-            totals.output_tokens += _first(usage, "completion_tokens", "output_tokens")
+            call.output_tokens = _first(usage, "completion_tokens", "output_tokens")
+            totals.output_tokens += call.output_tokens
         return call
 
     def overdue(self, seconds: float) -> list[Call]:

@@ -53,6 +53,21 @@ def check_arguments(given: Arguments) -> None:
         raise ValueError("`budget` without `ceiling`: only the costs of a guardrail have a budget")
 
 
+def tells_prices(given: Arguments, models: Models) -> bool:
+    """Returns True if the tokens of calls are learned and their prices are told."""
+    told, agent, learned = given["told_prices"], given["agent"], None
+    if agent is not None:
+        return bool(agent.problem.get("signals"))
+    for name in ("floor", "safe_cost", "budget"):
+        if given[name] is not None:
+            learned = f"`{name}` is given, which is about dollars"
+    if unknown := sorted(models.worst.keys() - models.prices.keys()):
+        learned = f"the prices of {unknown} are not known"
+    if learned is not None and told:
+        raise ValueError(f"`told_prices` is True: {learned}, and those have to be learned")
+    return learned is None and told is not False
+
+
 def declare(given: Arguments, models: Models) -> dict[str, Any]:
     """Returns the arms, the guardrails and the reward."""
     ceiling, relative, worst = given["ceiling"], given["relative"], models.worst
@@ -69,14 +84,24 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
             *(dearest, worst[dearest], ceiling),
         )
     known: dict[str, Any] = {"relative": relative, "safe_cost": given["safe_cost"]}
+    told: dict[str, Any] = {}
     qualities = [float(end) for end in given["quality_range"]]
-    if ceiling is not None:
+    if ceiling is not None and given["told_prices"]:
+        weights = {arm: own.weights for arm, own in models.prices.items()}
+        guardrails = [Guardrail("dollars", at_most=ceiling, relative=relative, weights=weights)]
+        ranges = {
+            "input_tokens": {arm: [0.0, own.longest_input] for arm, own in models.prices.items()},
+            "output_tokens": {arm: [0.0, own.longest_output] for arm, own in models.prices.items()},
+        }
+        told = {"signals": {name: {"range": own} for name, own in ranges.items()}}
+        reward: dict[str, Any] = {"range": qualities}
+    elif ceiling is not None:
         ranges = {arm: [0.0, most] for arm, most in worst.items()}
         guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, **known)]
-        reward: dict[str, Any] = {"range": qualities}
+        reward = {"range": qualities}
     else:
         guardrails = [Guardrail("quality", at_least=given["floor"], range=qualities, **known)]
         reward = {"range": {arm: [-most, 0.0] for arm, most in worst.items()}}
     if given["slow_after"] is not None:
         guardrails.append(Guardrail("slow", at_most=given["slow_at_most"]))
-    return {"arms": list(models.deployments), "safe": models.safe, "guardrails": guardrails, "reward": reward}
+    return {"arms": list(models.deployments), "safe": models.safe, "guardrails": guardrails, "reward": reward, **told}

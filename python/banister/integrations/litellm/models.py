@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import litellm
 from litellm import Router
+
+log = logging.getLogger(__name__)
 
 INPUT = "input_cost_per_token|cache_creation_input_token_cost(?:_above_1hr)?"
 OUTPUT = "output_cost_per_(?:reasoning_)?token"
@@ -16,11 +20,38 @@ OUTPUT = "output_cost_per_(?:reasoning_)?token"
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices of a deployment in dollars, and the dollars of its longest call."""
+    """Prices of a deployment in dollars by token, the tokens of its longest call, and the dollars of that."""
 
     input: float
     output: float
-    worst: float
+    longest_input: int
+    longest_output: int
+
+    @property
+    def worst(self) -> float:
+        # A range has a length, also for models that cost nothing.
+        return max(self.input * self.longest_input + self.output * self.longest_output, 1e-12)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Dollars as a sum of tokens."""
+        return {"input_tokens": self.input, "output_tokens": self.output}
+
+    def tokens(self, dollars: float, output_tokens: float) -> dict[str, float]:
+        """Returns tokens that cost so many dollars: those of the answer, and as many input tokens as pay the rest.
+
+        What is read from a cache, or is below the highest price for another reason, counts as fewer tokens.
+        """
+        output = min(output_tokens, self.longest_output, dollars / self.output if self.output else math.inf)
+        rest = max(dollars - self.output * output, 0.0)
+        inputs = rest / self.input if self.input else 0.0
+        if inputs > self.longest_input and self.output:
+            output += (inputs - self.longest_input) * self.input / self.output
+            inputs = self.longest_input
+        if dollars <= self.worst:
+            # Rounding takes no call out of its range.
+            inputs, output = min(inputs, self.longest_input), min(output, self.longest_output)
+        return {"input_tokens": float(inputs), "output_tokens": float(output)}
 
 
 def read_prices(router: Any, deployment: Mapping[str, Any], max_input: int | None, max_output: int | None) -> Prices:
@@ -41,7 +72,7 @@ def read_prices(router: Any, deployment: Mapping[str, Any], max_input: int | Non
             f"the price of {model} is not in LiteLLM's table: give `input_cost_per_token` and "
             "`output_cost_per_token` in its `model_info`, or the most that a call of it can cost in `worst_cost`"
         )
-    return Prices(prices[0], prices[1], prices[0] * longest + prices[1] * most)
+    return Prices(prices[0], prices[1], int(longest), int(most))
 
 
 def _highest(info: Mapping[str, Any], names: str, longest: int) -> float | None:
@@ -67,7 +98,7 @@ class Models:
             told = "missing" if group is None else repr(group)
             raise ValueError(f"`group` is {told}: must be one of {groups}, the model groups of the router")
         self.router, self.group, self.safe = router, group or groups[0], given["safe"]
-        self._max_input_tokens = given["max_input_tokens"]
+        self._max_input_tokens, self._max_tokens = given["max_input_tokens"], given["max_tokens"]
         self.deployments: dict[str, list[dict[str, Any]]] = {}
         for deployment in router.model_list:
             if deployment["model_name"] == self.group:
@@ -84,11 +115,25 @@ class Models:
             if arm in worst_cost:
                 self.worst[arm] = float(worst_cost[arm])
             else:
-                longest = self._max_input_tokens, given["max_tokens"]
-                prices = [read_prices(router, one, *longest) for one in deployments]
-                self.prices[arm] = max(prices, key=lambda one: one.worst)
-                # A range has a length, also for models that cost nothing.
-                self.worst[arm] = max(self.prices[arm].worst, 1e-12)
+                self.prices[arm] = self._read(deployments)
+                self.worst[arm] = self.prices[arm].worst
+
+    def _read(self, deployments: Sequence[dict[str, Any]]) -> Prices:
+        """Returns the prices of an arm: those of its dearest deployment."""
+        longest = self._max_input_tokens, self._max_tokens
+        return max((read_prices(self.router, one, *longest) for one in deployments), key=lambda one: one.worst)
+
+    def follow(self) -> None:
+        """Takes up prices that have changed in the router or in LiteLLM's table; lengths stay as they were declared."""
+        for arm, known in self.prices.items():
+            try:
+                now = self._read(self.deployments[arm])
+            except ValueError as error:
+                log.warning("the prices of %s stay as they were: %s", arm, error)
+                continue
+            if (now.input, now.output) != (known.input, known.output):
+                self.prices[arm] = replace(known, input=now.input, output=now.output)
+                self.worst[arm] = self.prices[arm].worst
 
     def is_routed(self, model: str) -> bool:
         """Returns True if calls of this model are calls of the group."""

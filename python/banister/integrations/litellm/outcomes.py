@@ -17,7 +17,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from .backends import AnyDecision, Backend
 from .calls import JUDGE_FAILED, REFUSED, Call, Calls
-from .models import Arguments
+from .models import Arguments, Models
 
 log = logging.getLogger(__name__)
 
@@ -34,17 +34,18 @@ QUIET = 60.0
 class OutcomeLogger(CustomLogger):  # type: ignore[misc]
     """A logger of LiteLLM that brings the outcome of every call to the backend that decided it."""
 
-    def __init__(self, backend: Backend, worst: Mapping[str, float], given: Arguments) -> None:
+    def __init__(self, backend: Backend, models: Models, given: Arguments) -> None:
         super().__init__()
         #: Without an attribute of its own, LiteLLM takes a second logger for the first.
         self.id = uuid.uuid4().hex
-        self._backend, self._worst = backend, worst
+        self._backend, self._models = backend, models
+        self._tells_prices = bool(given["told_prices"])
         self._quality: Judge | None = given["quality"]
         self._quality_range = [float(end) for end in given["quality_range"]]
         #: True if quality is the reward and dollars are a cost; else the reverse.
         self._is_reward = given["ceiling"] is not None
         self._slow_after, self._give_up_after = given["slow_after"], given["give_up_after"]
-        self._calls = Calls(list(worst))
+        self._calls = Calls(list(models.worst))
         self._warn_at = 0.0
 
     def wait(self, timeout: float = 10.0) -> bool:
@@ -73,7 +74,7 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
     def _begin(self, id: str, arm: str, decision: AnyDecision | None, is_judged: bool) -> None:
         """Records a call that begins, and gives up those that never ended."""
         for late in self._calls.overdue(self._give_up_after):
-            late.dollars = self._worst[late.arm]
+            late.dollars = self._models.worst[late.arm]
             if late.is_learned:
                 self._learn(late, self._quality_range[0])
             else:
@@ -138,7 +139,7 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
         call = self._calls.end(id, response, cost, (end - start).total_seconds())
         if call is not None and math.isnan(call.dollars):
             # Nobody knows what it cost, and it was not free.
-            call.dollars = self._worst[call.arm]
+            call.dollars = self._models.worst[call.arm]
         if call is not None and not call.is_learned:
             self._charge(call)
         return call
@@ -176,7 +177,11 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
 
     def _costs(self, call: Call) -> dict[str, float]:
         """Returns the costs that are known without a quality."""
-        costs = {"dollars": call.dollars} if self._is_reward else {}
+        costs = {}
+        if self._tells_prices:
+            costs = self._models.prices[call.arm].tokens(call.dollars, call.output_tokens)
+        elif self._is_reward:
+            costs = {"dollars": call.dollars}
         if self._slow_after is not None:
             costs["slow"] = float(call.seconds > self._slow_after)
         return costs

@@ -20,7 +20,7 @@ from ..._types import SegmentLike
 from ...client import BudgetError
 from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend, check_same
 from .calls import NO_BUDGET, REPLACED, TOO_LONG, UNDECIDED
-from .declaration import check_arguments, declare
+from .declaration import check_arguments, declare, tells_prices
 from .models import Models, arm_of
 from .outcomes import ID_KEY, Judge, OutcomeLogger
 from .savings import Savings, compare
@@ -56,6 +56,9 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         max_input_tokens: most input tokens; longer requests go to the safe arm and are not learned from.
         worst_cost: dollars of the dearest possible call by arm, for those that LiteLLM has no prices of.
         safe_cost: the safe arm's mean of the guarded signal, if it is known.
+        told_prices: True to learn the tokens of calls and to follow LiteLLM's prices, which then count from the next
+            decision on, whenever they change; False to learn dollars. By default True where it can be: with `ceiling`,
+            prices of all models, and neither `safe_cost` nor `budget`. An `agent` is as it was declared.
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
         slow_at_most: largest fraction of slow calls; both are given, or none.
         confidence: with which all guardrails are kept at all times.
@@ -97,6 +100,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         max_input_tokens: int | None = None,
         worst_cost: Mapping[str, float] | None = None,
         safe_cost: float | None = None,
+        told_prices: bool | None = None,
         slow_after: float | None = None,
         slow_at_most: float | None = None,
         confidence: float = 0.99,
@@ -123,6 +127,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             raise ValueError(f"`when_safe_is_down` is {when_safe_is_down!r}: must be one of {allowed}")
         self._when_safe_is_down, self._segment = when_safe_is_down, segment
         self._share, self._max_tokens, self._random = share, max_tokens, random.Random(seed)
+        given["told_prices"] = tells_prices(given, self._models)
         declaration = declare(given, self._models)
         backend: Backend
         if experiment is not None or service is not None:
@@ -140,10 +145,11 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             elif set(agent.arms) != set(declaration["arms"]) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
             else:
-                signals: dict[str, Any] = {key: agent.problem.get(key) for key in ("guardrails", "reward")}
+                signals: dict[str, Any] = {key: agent.problem.get(key) for key in ("guardrails", "reward", "signals")}
                 check_same("`agent` is of an earlier process, and its", **signals, wanted=declaration)
             backend = AgentBackend(agent)
-        super().__init__(backend, self._models.worst, given)
+        super().__init__(backend, self._models, given)
+        self._told: dict[str, dict[str, float]] = {}
         self._last: AnyDecision | None = None
         self._alarms: list[str] = []
         self._replaced: dict[str, Any] = {}
@@ -255,6 +261,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         if not self._models.fits(query):
             self._calls.count(TOO_LONG)
             return None
+        self._tell_prices()
         try:
             decision = self._backend.decide(id, None if self._segment is None else self._segment(query))
         except BudgetError as error:
@@ -270,6 +277,15 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         if decision is None:
             self._calls.count(UNDECIDED)
         return decision
+
+    def _tell_prices(self) -> None:
+        """Tells prices that have changed in LiteLLM's table, before the next decision."""
+        if not self._tells_prices:
+            return
+        self._models.follow()
+        for arm, prices in self._models.prices.items():
+            if self._told.get(arm) != prices.weights and self._backend.tell(arm, {"dollars": prices.weights}):
+                self._told[arm] = prices.weights
 
     def _choose(
         self, decision: AnyDecision | None, healthy: Sequence[dict[str, Any]]
