@@ -21,6 +21,8 @@ class Parameter:
     features_only: bool = False
     #: Only for agents with a policy for every segment.
     segments_only: bool = False
+    #: Only for the core's agents on arms.
+    sums_only: bool = False
 
 
 #: Arguments of every agent's constructor, beside the parameters of its kind.
@@ -71,6 +73,13 @@ COMMON = (
         "RewardLike | None",
         None,
         "what is known of the reward, a Reward or a dictionary with the same keys; by default it lies in [0, 1].",
+    ),
+    Parameter(
+        "signals",
+        "Mapping[str, object] | None",
+        None,
+        "ranges by name, such as {\"input_tokens\": [0, 8000]}, of what guardrails with `weights` are sums of.",
+        sums_only=True,
     ),
     Parameter(
         "seed",
@@ -137,7 +146,9 @@ class Kind:
         return tuple(
             one
             for one in every
-            if (self.takes_features or not one.features_only) and (self.takes_segments or not one.segments_only)
+            if (self.takes_features or not one.features_only)
+            and (self.takes_segments or not one.segments_only)
+            and not (one.sums_only and (self.takes_features or self.is_rival))
         )
 
     @property

@@ -198,7 +198,7 @@ fn costs_by_name(by_name: &Bound<'_, PyDict>, guardrails: &[String]) -> PyResult
         .map(|name| match by_name.get_item(name)? {
             Some(value) => number(&value, &format!("costs[{name:?}]")),
             None => Err(PyValueError::new_err(format!(
-                "`costs` lacks `{name}`: give one cost per guardrail ({known})"
+                "`costs` lacks `{name}`: give one for each of {known}"
             ))),
         })
         .collect()

@@ -439,9 +439,17 @@ impl AgentState {
         }
     }
 
-    /// Forgets all outcomes. Serials go on, so that no decision is taken for one of an earlier life.
+    /// Forgets all outcomes; prices that were told stay. Serials go on, so that no decision is taken for one of an earlier
+    /// life.
     pub(crate) fn reset(&mut self) -> Result<(), Error> {
-        self.agent = self.config.build(&self.problem)?;
+        let mut agent = self.config.build(&self.problem)?;
+        let declared = self.agent.view().arms.iter().take(self.problem.arms.len());
+        for (number, arm) in declared.enumerate() {
+            if !arm.weights.is_empty() {
+                agent.set_weights(number, &arm.weights)?;
+            }
+        }
+        self.agent = agent;
         self.unannounced.clear();
         let interface = &mut self.interface;
         interface.resets += 1;

@@ -14,6 +14,7 @@ from banister.integrations.litellm import BanisterRouting
 CHEAP, DEAR = "openai/gpt-4o-mini", "openai/gpt-4o"
 #: Dollars of a mocked answer: 10 tokens in, 20 out.
 CHEAP_COST, DEAR_COST = 1.35e-5, 2.25e-4
+TOKENS = (10, 20)
 HELLO = [{"role": "user", "content": "hello"}]
 
 

@@ -15,6 +15,7 @@ import pytest
 from gateways import (
     CHEAP,
     CHEAP_COST,
+    TOKENS,
     DEAR,
     DEAR_COST,
     HELLO,
@@ -31,7 +32,7 @@ from litellm.types.router import Deployment
 
 import banister
 from banister.integrations.litellm import BanisterRouting, call_id
-from banister.integrations.litellm.models import read_prices
+from banister.integrations.litellm.models import Prices, read_prices
 
 
 @pytest.fixture(autouse=True)
@@ -147,8 +148,8 @@ def test_where_an_arm_of_the_policy_is_missing_the_safe_arm_alone_is_played() ->
     gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
     routing = limited(gateway)
     assert routing.agent is not None
-    arms, qualities, costs = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95], [CHEAP_COST, 3.6e-5, DEAR_COST]
-    routing.agent.fit(arms * 300, qualities * 300, costs * 300)
+    arms, qualities = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95]
+    routing.agent.fit(arms * 300, qualities * 300, [TOKENS] * 900)
     assert set(routing.agent.decide().policy) == {middle, DEAR}
     cool(gateway, gateway.model_list[1])
     answers = ask(gateway, 40) + [gateway.completion("chat", messages=HELLO) for _ in range(10)]
@@ -173,12 +174,12 @@ def test_without_a_healthy_safe_arm_the_routers_own_error_is_raised() -> None:
 def test_while_the_safe_arm_is_down_the_cheapest_certified_one_is_played() -> None:
     middle = "openai/gpt-4.1-mini"
     gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
-    arms, qualities, costs = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95], [CHEAP_COST, 3.6e-5, DEAR_COST]
+    arms, qualities = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95]
     cool(gateway, gateway.model_list[0])
     for choice, answers in [("cheapest_certified", {"good"}), (DEAR, {"excellent"}), ("error", {None})]:
         routing = limited(gateway, when_safe_is_down=choice)
         assert routing.agent is not None
-        routing.agent.fit(arms * 300, qualities * 300, costs * 300)
+        routing.agent.fit(arms * 300, qualities * 300, [TOKENS] * 900)
         # Forced to the safe arm: longer than declared.
         long = [{"role": "user", "content": "word " * 300}]
         try:
@@ -213,7 +214,7 @@ def test_an_agent_with_segments_routes_by_a_function_of_the_request() -> None:
     gateway = two()
     plain = limited(gateway)
     assert plain.agent is not None
-    declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "reward")}
+    declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "signals", "reward")}
     plain.close()
     agent = banister.Segmented(**declared, seed=1)
     seen: list[str] = []
@@ -245,12 +246,12 @@ def test_what_is_played_in_place_of_a_choice_is_learned_in_its_segment(segments:
     gateway = two()
     with limited(gateway) as plain:
         assert plain.agent is not None
-        declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "reward")}
+        declared = {key: plain.agent.problem[key] for key in ("arms", "safe", "guardrails", "signals", "reward")}
     declared["guardrails"][0]["scope"] = "each"
     agent = banister.Segmented(**declared, segments=segments, seed=1)
     for segment in [own, other] * 500:
         decision = agent.decide(segment=segment)
-        agent.observe(decision, *((0.6, CHEAP_COST) if decision.action == CHEAP else (0.9, DEAR_COST)))
+        agent.observe(decision, 0.6 if decision.action == CHEAP else 0.9, TOKENS)
     assert DEAR in agent.policy(own) and len(agent.segments()) == 3
     routing = limited(gateway, agent=agent, segment=lambda request: own)
     cool(gateway, gateway.model_list[1])
@@ -533,8 +534,10 @@ def test_an_agent_of_an_earlier_process_goes_on() -> None:
         limited(two(), agent=banister.Opb(["a", "b"]))
     with pytest.raises(ValueError, match=r"its `at_most` of dollars is 0.00012: must be 0.0001, as declared here"):
         limited(two(), agent=routing.agent, ceiling=1e-4)
-    with pytest.raises(ValueError, match=r"its `range` of dollars for .* is \[0.0, .*\]: must be \[0.0, 0.00015"):
+    with pytest.raises(ValueError, match=r"its `range` of output_tokens for .* is \[0.0, 100.0\]: must be \[0.0, 200"):
         limited(two(), agent=routing.agent, max_tokens=200)
+    with limited(two(), told_prices=False) as learned, pytest.raises(ValueError, match=r"its `range` of dollars for"):
+        limited(two(), agent=learned.agent, max_tokens=200)
 
 
 def test_a_closed_strategy_leaves_the_router_as_it_was() -> None:
@@ -585,6 +588,50 @@ def test_an_alarm_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert f"alarm: {message}" in str(routing.savings())
 
 
+@pytest.mark.parametrize("keeps", [CHEAP, DEAR])
+def test_prices_are_followed(keeps: str) -> None:
+    """A price that LiteLLM's table changes counts from the next decision on, and nothing is learned anew."""
+    gateway = two()
+    routing = limited(gateway)
+    assert routing.agent is not None
+    routing.agent.fit([CHEAP, DEAR] * 300, [0.6, 0.9] * 300, [TOKENS] * 600)
+    gateway.completion("chat", messages=HELLO)
+    raised = DEAR if keeps == CHEAP else CHEAP
+    before, shares = upper_ends(routing)
+    entry = litellm.model_cost[raised.removeprefix("openai/")]
+    prices = {key: entry[key] for key in ("input_cost_per_token", "output_cost_per_token")}
+    try:
+        litellm.register_model({raised: {key: 2 * price for key, price in prices.items()}})
+        gateway.completion("chat", messages=HELLO)
+        after, now = upper_ends(routing)
+        wanted = {keeps: before[keeps], raised: 2 * before[raised]}
+        assert after == pytest.approx(wanted, rel=0.01), "but for two more outcomes"
+        found = routing.savings()
+        assert found.certificate is not None and found.certificate["guardrails"][0]["pessimistic_cost"] <= 1.2e-4
+        assert now[DEAR] < 0.6 * shares[DEAR] if raised == DEAR else now[DEAR] < shares[DEAR]
+        assert not routing.agent.alarms
+    finally:
+        litellm.register_model({raised: prices})
+
+
+def upper_ends(routing: BanisterRouting) -> tuple[dict[str, float], dict[str, float]]:
+    """What a call costs at most by arm, and the policy."""
+    assert routing.agent is not None
+    table = routing.agent.estimates()
+    return dict(zip(table["arm"], table["dollars_upper"], strict=True)), dict(routing.agent.decide().policy)
+
+
+def test_tokens_pay_what_a_call_cost() -> None:
+    prices = Prices(input=1e-6, output=4e-6, longest_input=1000, longest_output=100)
+    for dollars, answered in [(0.0, 0), (5e-4, 50), (1.4e-3, 100), (1.4e-3, 0), (1e-5, 100), (9e-4, 3000)]:
+        tokens = prices.tokens(dollars, answered)
+        assert sum(prices.weights[name] * count for name, count in tokens.items()) == pytest.approx(dollars)
+        assert 0 <= tokens["input_tokens"] <= 1000 and 0 <= tokens["output_tokens"] <= 100
+    # Dearer than the longest call: it refutes the declared range.
+    assert prices.tokens(2e-3, 100)["output_tokens"] > 100
+    assert Prices(0.0, 0.0, 1000, 100).tokens(0.0, 20) == {"input_tokens": 0.0, "output_tokens": 20.0}
+
+
 def test_prices() -> None:
     own = {"id": "mine", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
     tiers = {
@@ -628,6 +675,8 @@ def test_prices() -> None:
         ({"group": "chatt"}, r"`group` is 'chatt': must be one of \['chat'\]"),
         ({"worst_cost": {"gpt": 1.0}}, r"`worst_cost` has \['gpt'\]: must be of"),
         ({"ceiling": 50}, "`ceiling` is 50 dollars per call: must be below 0.0015, .* there is `budget`"),
+        ({"told_prices": True, "safe_cost": 1e-5}, "`told_prices` is True: `safe_cost` is given"),
+        ({"told_prices": True, "worst_cost": {CHEAP: 1e-3}}, "`told_prices` is True: the prices of .* are not known"),
         ({"budget": {"amount": 50, "per": "day"}}, "only the service keeps budgets"),
         ({"budget": {}, "service": "http://127.0.0.1:1", "floor": 0.5}, "`budget` without `ceiling`"),
     ],

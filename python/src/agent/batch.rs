@@ -324,7 +324,8 @@ pub(super) fn observe(
         None if m == 0 => &[][..],
         None => {
             return Err(PyTypeError::new_err(format!(
-                "`costs` is missing: an array of shape ({n}, {m}), one column per guardrail"
+                "`costs` is missing: an array of shape ({n}, {m}), one column for each of {}",
+                names.join(", ")
             )));
         }
         // One guardrail: a plain column will do.

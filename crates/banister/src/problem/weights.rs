@@ -13,6 +13,9 @@ use super::signals::REWARD;
 use super::{CheckedProblem, Guardrail, Problem, Range, SignalConfig};
 use crate::error::{Error, finite};
 
+/// Largest value of a sum at weights that are told, in units of the largest at those declared: evidence stays finite.
+const DEAREST: f64 = 1e9;
+
 /// Weight of each signal in a sum, by the signal's name.
 pub type Terms = BTreeMap<String, f64>;
 
@@ -255,26 +258,25 @@ impl Problem {
     /// The unit of a sum: the largest value that it can have at the weights declared, or its threshold.
     pub(super) fn range_of_sum(&self, sum: &Sum) -> Result<Range, Error> {
         let own = &self.guardrails[sum.guardrail];
+        let field = format!("guardrail[{}].weights", sum.guardrail);
+        let mut highest = Vec::new();
+        for place in &sum.terms {
+            let (name, signal) = (self.signals.iter())
+                .nth(place - 1 - self.guardrails.len())
+                .expect("terms are places of declared signals");
+            let config = signal.config();
+            let by_arm = config.of_arms(&format!("signals.{name}"), &self.arms)?;
+            highest.push((config.hull()[1], by_arm));
+        }
         let mut largest = own.at_most.filter(|_| !own.relative).unwrap_or(0.0);
         for (arm, weights) in sum.weights.iter().enumerate() {
-            let mut total = 0.0;
-            for (&place, w) in sum.terms.iter().zip(weights) {
-                let (name, signal) = (self.signals.iter())
-                    .nth(place - 1 - self.guardrails.len())
-                    .expect("terms are places of declared signals");
-                let field = format!("signals.{name}");
-                let config = signal.config();
-                let by_arm = config.of_arms(&field, &self.arms)?;
-                let hi = by_arm.get(arm).map_or(config.hull()[1], |own| own.hi);
-                total += w * hi;
-            }
-            largest = largest.max(total);
+            let each = highest.iter().zip(weights);
+            let each = each.map(|((all, own), w)| w * own.get(arm).map_or(*all, |own| own.hi));
+            largest = largest.max(finite(&field, each.sum())?);
         }
-        let field = format!("guardrail[{}].weights", sum.guardrail);
         if largest <= 0.0 {
             return Err(Error::invalid(field, 0, "some weight must be above 0"));
         }
-        finite(&field, largest)?;
         Ok(Range::Shared([0.0, largest]))
     }
 }
@@ -349,7 +351,21 @@ impl CheckedProblem {
                 "name at least one guardrail",
             ));
         }
-        for (s, own) in self.weights_for(told)? {
+        let found = self.weights_for(told)?;
+        for (s, own) in &found {
+            let sum = &self.sums[*s];
+            let each = sum.terms.iter().zip(own);
+            let largest: f64 = each
+                .map(|(&term, w)| w * self.own_signal(arm, term).hi)
+                .sum();
+            let most = DEAREST * self.guardrails[sum.guardrail].signal.hi;
+            if !(largest <= most) {
+                let field = format!("weights.{}", self.signal_name(sum.guardrail + 1));
+                let allowed = format!("the sum may be {most:e} at most");
+                return Err(Error::invalid(field, largest, allowed));
+            }
+        }
+        for (s, own) in found {
             self.sums[s].weights[arm] = own;
         }
         Ok(())

@@ -261,6 +261,13 @@ impl Declaration {
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
+        for (i, own) in standard.guardrails.iter().enumerate() {
+            // A sum has the range that its weights give.
+            check_range(
+                format!("guardrails[{i}].weights"),
+                [own.signal.lo, own.signal.hi],
+            )?;
+        }
         let why =
             "the service does not follow drift yet: leave it out, or decide in Rust or Python";
         standard
