@@ -57,8 +57,13 @@ LIVES = ARMS | {
     "ttl_seconds": 3600,
     "default_outcome": {"reward": 0, "costs": {"complaints": 0}},
 }
+PRICED = ARMS | {
+    "name": "priced",
+    "signals": {"calls": [0, 10]},
+    "guardrails": [{"name": "dollars", "at_most": 0.5, "weights": {"calls": 0.01}}],
+}
 BARE = {"name": "bare", "arms": ["x", "y"], "safe": "x", "guardrails": []}
-ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SEGMENTS, SHADOW, LIVES, BARE]
+ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SEGMENTS, SHADOW, LIVES, PRICED, BARE]
 
 #: A request for a decision that each of them answers.
 REQUESTS = {
@@ -71,12 +76,14 @@ REQUESTS = {
     "segments": {"segment": "de"},
     "shadow": {"taken": "bold", "propensity": 0.5},
     "lives": {},
+    "priced": {},
     "bare": {},
 }
 
 
 def costs_of(declaration, value=0.1):
-    return {guardrail["name"]: value for guardrail in declaration["guardrails"]}
+    names = [guardrail["name"] for guardrail in declaration["guardrails"] if "weights" not in guardrail]
+    return dict.fromkeys([*names, *declaration.get("signals", {})], value)
 
 
 def create_all(server, token=None):

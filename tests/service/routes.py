@@ -52,12 +52,13 @@ def of_document(document):
     return found
 
 
-#: Per operation that takes a body: content type and a valid body for the experiment `arms`.
+#: Per operation that takes a body: a valid one for the experiment `arms`, or for `priced`.
 CSV = b"action,reward,complaints\nbold,0.5,0.25\n"
 BODIES = {
     "create_experiment": ARMS | {"name": "created"},
     "change_experiment": {"description": "changed"},
     "add_arm": {"name": "added"},
+    "set_weights": {"dollars": {"calls": 0.02}},
     "decide": {"id": "decided"},
     "decide_batch": {"decisions": [{"id": "one of many"}, {}]},
     "report": {"decision": "open", "reward": 0.5},
@@ -72,6 +73,8 @@ def send(server, route, token=None, headers=None, method=None, experiment="arms"
     id = "decided" if route.operation == "cancel" else "done"
     path = route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave")
     body = BODIES.get(route.operation)
+    if route.operation == "set_weights":
+        path = path.replace("/arms/arms", "/priced/arms")
     headers = dict(headers or {})
     if isinstance(body, bytes):
         headers["content-type"] = "text/csv"

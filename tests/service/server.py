@@ -175,7 +175,7 @@ class Server:
             # As a browser writes it: some messages count columns.
             body = json.dumps(body, separators=(",", ":")).encode()
             headers.setdefault("content-type", "application/json")
-        if body is None and method in ("POST", "PATCH", "DELETE"):
+        if body is None and method in ("POST", "PUT", "PATCH", "DELETE"):
             headers.setdefault("content-type", "application/json")
         headers = {name: value for name, value in headers.items() if value is not None}
         token = token or self.token

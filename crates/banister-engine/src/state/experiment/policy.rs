@@ -133,13 +133,13 @@ impl Experiment {
 
     /// Takes up an arm that was checked.
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
-        if let Some(known) = self.arms.iter_mut().find(|other| other.name == arm.name) {
-            known.offered = true;
+        if let Some(place) = self.arms.iter().position(|other| other.name == arm.name) {
+            self.arms[place].offered = true;
             if !arm.weights.is_empty() {
-                known.weights = arm.weights.clone();
+                self.take_weights(place, &arm.weights)?;
             }
             self.learner.apply(LearnerEvent::AddArm(arm))?;
-            return self.refresh_inputs();
+            return self.refresh_info();
         }
         (self.checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
@@ -165,10 +165,15 @@ impl Experiment {
 
     /// Takes up weights that were checked: they count from the next decision on.
     pub(super) fn set_weights(&mut self, arm: usize, weights: ArmWeights) -> Result<(), String> {
-        (self.checked.standard.set_weights(arm, &weights)).map_err(|e| e.to_string())?;
-        self.arms[arm].weights = self.checked.standard.arm_weights(arm);
+        self.take_weights(arm, &weights)?;
         self.learner.apply(LearnerEvent::SetWeights(arm, weights))?;
         self.refresh_info()
+    }
+
+    fn take_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), String> {
+        (self.checked.standard.set_weights(arm, weights)).map_err(|e| e.to_string())?;
+        self.arms[arm].weights = self.checked.standard.arm_weights(arm);
+        Ok(())
     }
 
     /// What answers say of the experiment has changed.
