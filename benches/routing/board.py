@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 #: 97.5% quantile of Student's distribution, by degrees of freedom.
-STUDENT = {19: 2.093, 29: 2.045, 39: 2.023}
+STUDENT = {11: 2.201, 19: 2.093, 29: 2.045, 39: 2.023}
 #: Agents of ours that are shown.
 OURS = ("opb", "s_ops optimistic", "doslb", "ucb_bwk", "always llama", "always mistral", "always gemini")
 #: Ceiling whose spending is written.

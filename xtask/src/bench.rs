@@ -62,7 +62,8 @@ fn service() -> Outcome {
     )
 }
 
-/// The suite `routing`, and other packages' routers of language models on the same requests in the same order.
+/// The suite `routing`, and other packages' routers of language models on the same requests in the same order; then
+/// prices and models that change.
 fn routing() -> Outcome {
     // Without the many packages it requires for calling models.
     pip(ROUTING, &["install", "--no-deps", "litellm==1.108.4"])?;
@@ -80,5 +81,7 @@ fn routing() -> Outcome {
         .arg(&out))?;
     run(Command::new(ROUTING.python())
         .arg(scripts.join("board.py"))
-        .arg(&out))
+        .arg(&out))?;
+    pip(ROUTING, &["install", &root().to_string_lossy()])?;
+    run(Command::new(ROUTING.python()).arg(scripts.join("moving.py")))
 }

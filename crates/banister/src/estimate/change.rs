@@ -1,6 +1,6 @@
 //! Has a mean changed? An e-detector beyond each end of a signal's interval.
 //!
-//! While a mean μ stays, its interval [l, u] holds it, and for a bet with λ(u − y) ≤ 1/2 the factor 1 + λ(y − u) has
+//! While a mean μ stays, its interval [l, u] holds it, and for a bet with λ(u − y) ≤ 9/10 the factor 1 + λ(y − u) has
 //! conditional mean at most one: so has 1 + λ(l − y) beyond the other end. As in the breach detector
 //! (`monitor/detector.rs`), M = (M + αγ_n)(1 + λ(y − u)) with Σγ_n ≤ 1, averaged over bets, ever reaches 1 with
 //! probability at most α, the end's share of its budget. A jump of the mean is seen after about ln(1/(αγ_n))/I of the
@@ -61,7 +61,7 @@ impl Change {
         self.ends = ends;
         self.starts = starts;
         self.bets = match noise {
-            Noise::Bounded => [1.0 - lower, upper].map(|room| 0.5 / room.max(1e-9)),
+            Noise::Bounded => [1.0 - lower, upper].map(|room| 0.9 / room.max(1e-9)),
             Noise::Moving => [0.5; 2],
             Noise::SubGaussian(r) => [1.0 / r; 2],
         };
