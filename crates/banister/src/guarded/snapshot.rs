@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::shell::Clock;
 use super::{Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::arms::Arm;
@@ -28,6 +29,8 @@ struct Snapshot<C, S> {
     config: C,
     problem: Problem,
     outcomes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock: Option<Clock>,
     arms: Vec<Arm>,
     monitor: MonitorState,
     learner: S,
@@ -88,7 +91,12 @@ impl<L: Learner> Guarded<L> {
         if shell.monitor.forgotten() > snapshot.outcomes || snapshot.outcomes >= u64::MAX / 2 {
             return Err(broken("`outcomes` is impossible"));
         }
+        let is_possible = |clock: Clock| clock.origin.unwrap_or(clock.now) <= clock.now;
+        if !snapshot.clock.is_none_or(is_possible) {
+            return Err(broken("`clock` is impossible"));
+        }
         shell.outcomes = snapshot.outcomes;
+        shell.clock = snapshot.clock;
         learner.forget(shell);
         learner.restore(shell, snapshot.learner)?;
         shell.stale = true;
@@ -125,6 +133,7 @@ impl<L: Learner> Guarded<L> {
             config: learner.config(),
             problem: shell.problem.declared.clone(),
             outcomes: shell.outcomes,
+            clock: shell.clock,
             arms: shell.arms.list().to_vec(),
             monitor: shell.monitor.save(),
             learner: state,

@@ -37,8 +37,8 @@ impl Monitor {
         let signals = std::iter::once(("reward", &problem.reward))
             .chain(guardrails.iter().map(|g| (g.name.as_str(), &g.signal)));
         let moving: Vec<String> = signals
-            .filter(|(_, signal)| signal.drift > 0.0)
-            .map(|(name, signal)| format!("{name} by at most {} per decision", signal.drift))
+            .filter_map(|(name, signal)| Some((name, signal.drift.filter(|drift| drift.by > 0.0)?)))
+            .map(|(name, drift)| format!("{name} by at most {drift}"))
             .collect();
         let mut still = "means do not change".to_string();
         if !moving.is_empty() {

@@ -96,23 +96,26 @@ impl CheckedProblem {
         std::iter::once(&self.reward).chain(self.guardrails.iter().map(|g| &g.signal))
     }
 
-    /// Decisions that a policy may be used for beyond the next, where means may move.
+    /// Decisions, or seconds, that a policy is used for, where means may move.
     pub(crate) fn reach(&self) -> Option<f64> {
-        let speed = |signal: &Signal| signal.drift / signal.unit();
+        let speed = |signal: &Signal| signal.speed() / signal.unit();
         let fastest = self.each_signal().map(speed).fold(0.0, f64::max);
-        (fastest > 0.0).then(|| (MOVED / fastest).floor())
+        (fastest > 0.0).then(|| (MOVED / fastest).floor().max(1.0))
+    }
+
+    /// True if means may move, by the clock.
+    pub fn drifts_by_clock(&self) -> bool {
+        let mut drifts = self.each_signal().filter(|own| own.speed() > 0.0);
+        drifts.any(|own| own.drift.is_some_and(|drift| drift.per.seconds().is_some()))
     }
 
     /// Refuses declared drift, where it cannot be followed.
     pub fn refuse_drift(&self, why: &str) -> Result<(), Error> {
-        let place = self.each_signal().position(|signal| signal.drift > 0.0);
-        place.map_or(Ok(()), |place| {
-            let field = match place.checked_sub(1) {
-                None => "reward.drift".into(),
-                Some(i) => format!("guardrail[{i}].drift"),
-            };
-            Err(Error::invalid(field, "given", why))
-        })
+        let mut signals = self.each_signal();
+        match signals.position(|signal| signal.speed() > 0.0) {
+            None => Ok(()),
+            Some(place) => Err(Error::invalid(drift::field_of(place), "given", why)),
+        }
     }
 }
 
@@ -153,6 +156,7 @@ impl Problem {
             }
         }
         let declared = self.with_shared_signals()?;
+        drift::check_units(&declared)?;
         let signals = Signals::new(&declared)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();

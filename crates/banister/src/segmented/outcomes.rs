@@ -27,6 +27,7 @@ impl SegmentLearner {
             segment,
             pooled,
             safe_probability: pending.safe_probability,
+            time: shell.time_of_pending(pending),
         };
         let given_up =
             (shell.monitor).announce_in(pending.decision, pending.safe_probability, Some(drawn));
@@ -40,11 +41,13 @@ impl SegmentLearner {
             shell.monitor.give_up(decision)
         } else {
             let is_current = shell.monitor.is_current(Origin::Announced(decision));
+            let time = shell.time_of_pending(pending);
             is_current.then(|| Drawn {
                 arm: pending.action,
                 segment: self.entered,
                 pooled: self.block() == POOL && decision > self.pool_since,
                 safe_probability: None,
+                time,
             })
         };
         // Its context was counted, and the outcome may still be reported by its arm.
@@ -72,7 +75,7 @@ impl SegmentLearner {
             }
         }));
         let reward = problem.own_signal(drawn.arm, 0).lo;
-        let found = Learned::from(&mut self.pool, drawn.arm, (reward, &costs), shell.now());
+        let found = Learned::from(&mut self.pool, drawn.arm, (reward, &costs), drawn.time);
         shell.counted = costs;
         if found.computed {
             self.change(POOL);
@@ -222,6 +225,7 @@ impl SegmentLearner {
                     Origin::Announced(_) | Origin::Logged => false,
                 },
             safe_probability: None,
+            time,
         };
         if matches!(origin, Origin::InOrder { .. }) {
             shell.monitor.came(&shell.problem, &drawn);
@@ -236,10 +240,13 @@ impl SegmentLearner {
         let (pool, taken) = (&mut self.pool, shell.outcomes);
         let learn = |turn: &Turn, costs: &[f64]| {
             if let Some(Drawn {
-                arm, pooled: true, ..
+                arm,
+                pooled: true,
+                time,
+                ..
             }) = turn.drawn
             {
-                let found = Learned::from(pool, arm, (turn.reward, costs), turn.number as f64);
+                let found = Learned::from(pool, arm, (turn.reward, costs), time);
                 pooled.computed |= found.computed;
                 if found.changed.is_some() {
                     (pooled.changed, changed_arm) = (found.changed, arm);
