@@ -273,7 +273,7 @@ impl Estimates {
                 units.drift = 0.0;
             }
             let is_learned = twin.is_none();
-            let by_clock = problem.drifts_by_clock();
+            let by_clock = own.drift.is_some_and(|drift| drift.per.is_by_clock());
             let windows =
                 (is_learned && units.drift > 0.0).then(|| Windows::new(units.drift, by_clock));
             if windows.is_some() || !self.windows.is_empty() {

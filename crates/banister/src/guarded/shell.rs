@@ -8,9 +8,15 @@ use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::{Error, finite};
 use crate::estimate::Changed;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::problem::{ArmRanges, CheckedProblem, Direction};
+use crate::problem::{ArmRanges, CheckedProblem, Direction, DriftUnit};
 use crate::round::{Choice, Outcome, Pending};
 use serde::{Deserialize, Serialize};
+
+/// End of a policy's use, on a grid: of `reach` decisions or seconds.
+#[inline]
+fn end_of_use(time: f64, reach: f64) -> f64 {
+    (libm::ceil(time / reach) * reach).max(time)
+}
 
 /// Time as it was told, where means may move.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -99,7 +105,7 @@ impl Shell {
             alarms_seen: 0,
             reach: problem.reach(),
             until: 0.0,
-            by_clock: problem.drifts_by_clock(),
+            by_clock: problem.drift_unit().is_some_and(DriftUnit::is_by_clock),
             clock: None,
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
@@ -166,9 +172,14 @@ impl Shell {
         let reach = self.reach?;
         let now = self.now();
         (now > self.until).then(|| {
-            self.until = (libm::ceil(now / reach) * reach).max(now);
+            self.until = end_of_use(now, reach);
             self.until
         })
+    }
+
+    /// The time until which bounds made at a time hold; 0 where means stay.
+    pub(crate) fn until_from(&self, time: f64) -> f64 {
+        self.reach.map_or(0.0, |reach| end_of_use(time, reach))
     }
 
     /// The same as callers tell it; none while nothing is known that could age.

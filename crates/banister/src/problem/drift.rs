@@ -40,8 +40,13 @@ pub enum DriftUnit {
 }
 
 impl DriftUnit {
+    /// True if time is that of the caller's clock.
+    pub fn is_by_clock(self) -> bool {
+        self.seconds().is_some()
+    }
+
     /// Seconds of a unit on the clock; `None` where decisions are counted.
-    pub(crate) fn seconds(self) -> Option<f64> {
+    fn seconds(self) -> Option<f64> {
         match self {
             Self::Decision => None,
             Self::Hour => Some(3600.0),
@@ -89,8 +94,8 @@ pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
         .filter_map(|(place, drift)| drift.map(|drift| (place, drift)));
     let mut first = None;
     for (place, drift) in drifts {
-        let is_timed = drift.per.seconds().is_some();
-        if *first.get_or_insert(is_timed) != is_timed {
+        let by_clock = drift.per.is_by_clock();
+        if *first.get_or_insert(by_clock) != by_clock {
             let field = format!("{}.per", field_of(place));
             let allowed = "drifts of one problem are all per decision, or all per hour or day";
             return Err(Error::invalid(field, drift, allowed));

@@ -103,10 +103,11 @@ impl CheckedProblem {
         (fastest > 0.0).then(|| (MOVED / fastest).floor().max(1.0))
     }
 
-    /// True if means may move, by the clock.
-    pub fn drifts_by_clock(&self) -> bool {
-        let mut drifts = self.each_signal().filter(|own| own.speed() > 0.0);
-        drifts.any(|own| own.drift.is_some_and(|drift| drift.per.seconds().is_some()))
+    /// A unit of time that means may move in; `None` if they stay.
+    pub fn drift_unit(&self) -> Option<DriftUnit> {
+        let drifts = self.each_signal().filter_map(|own| own.drift);
+        let mut moving = drifts.filter(|drift| drift.by > 0.0);
+        moving.next().map(|drift| drift.per)
     }
 
     /// Refuses declared drift, where it cannot be followed.
