@@ -115,12 +115,16 @@ fn upper(engine: &Caller, arm: usize) -> f64 {
 fn an_idle_hour_makes_bounds_wider(place: &Place) {
     let scratch = Place::sqlite();
     let engine = Engine::start(&scratch.database);
-    engine.create(drifting(0.24, "day")).unwrap();
-    for i in 0..120 {
-        let decided = engine.decide("x", &format!("d{i}")).unwrap();
-        report(&engine, i, decided.action);
+    let mut declaration = drifting(0.24, "day");
+    declaration["arms"] = json!(["old", "new"]);
+    engine.create(declaration).unwrap();
+    for i in 0..200 {
+        engine.decide("x", &format!("d{i}")).unwrap();
+        let cheap = json!({"reward": 0.5, "costs": {"errors": 0}});
+        engine.report("x", &format!("d{i}"), cheap).unwrap();
     }
     let before = upper(&engine, 1);
+    assert!(before < 0.5, "{before}");
     let windows = &engine.live_state("x").arms[1].estimate.windows;
     assert!(windows[0].is_none() && windows[1].is_some_and(|n| n > 0));
     engine.stop();
