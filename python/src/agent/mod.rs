@@ -275,10 +275,6 @@ impl Agent {
     /// >>> sorted(decision.policy)
     /// ['bold', 'control']
     #[pyo3(signature = (actions=None, rng=None, *, context=None, segment=None, time=None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the keywords of a Python method"
-    )]
     fn decide(
         &self,
         py: Python<'_>,

@@ -161,7 +161,8 @@ fn decide(caller: &Caller, request: Value) -> Decided {
     answer.expect("an answer within a minute").unwrap()
 }
 
-/// Policies for three seconds, of the writer and of a learner beside it: one that nobody asked for in time is made anew.
+/// Policies for three seconds, of a writer, of replicas and of a learner beside them: one that nobody asked for in time is
+/// made anew.
 fn no_policy_is_used_beyond_its_time(place: &Place) {
     for is_beside in [false, true] {
         let mut declaration = drifting(1.0, "hour");
@@ -178,30 +179,38 @@ fn no_policy_is_used_beyond_its_time(place: &Place) {
         } else {
             &Place::sqlite()
         };
-        let engine = Engine::start(&place.database);
+        // In a database, of two replicas in turn.
+        let replicas = if place.server.is_some() { 2 } else { 1 };
+        let engines: Vec<Engine> = (0..replicas)
+            .map(|_| Engine::start(&place.database))
+            .collect();
+        let engine = &engines[0];
         engine.create(declaration).unwrap();
+        for other in &engines {
+            until("it hears of it", || other.show("x").is_ok());
+        }
         let ask = |i: usize| {
             let mut request = json!({"id": format!("d{i}")});
             if is_beside {
                 request["segment"] = json!("s1");
             }
-            let decided = decide(&engine, request);
+            let decided = decide(&engines[i % replicas], request);
             let ends = decided.published.until;
-            let time = age(&engine, decided.time);
+            let time = age(engine, decided.time);
             assert!(ends.is_none_or(|ends| ends >= time), "{ends:?} {time}");
             (decided, ends)
         };
         for i in 0..40 {
             let (decided, _) = ask(i);
-            report(&engine, i, decided.action);
+            report(engine, i, decided.action);
         }
         for i in 40..43 {
             let (_, ends) = ask(i);
-            let over = |ends: f64| age(&engine, Timestamp::now()) > ends;
+            let over = |ends: f64| age(engine, Timestamp::now()) > ends;
             until("it is over", || over(ends.expect("a drift")));
             assert_ne!(ask(100 + i).1, ends);
         }
-        engine.stop();
+        engines.into_iter().for_each(Engine::stop);
         assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
     }
 }

@@ -415,37 +415,25 @@ impl Estimates {
         let n = self.count(arm, signal);
         let place = arm * self.rules.len() + signal;
         (n > 0).then(|| {
-            let mean = match self.window(arm, signal) {
-                Some((count, sum)) if self.is_mirrored(signal) => 1.0 - sum / count as f64,
-                Some((count, sum)) => sum / count as f64,
-                None => self.state[place].sum / n as f64,
-            };
-            self.units[place].common(mean)
+            let window = self.window(arm, signal);
+            let (n, sum) = window.unwrap_or((n, self.state[place].sum));
+            self.units[place].common(sum / n as f64)
         })
     }
 
-    fn is_mirrored(&self, signal: usize) -> bool {
-        self.rules[signal]
-            .twin
-            .is_some_and(|(_, mirrored)| mirrored)
-    }
-
-    /// Number and sum of the latest outcomes that bounds of a mean that may move are about, as it is learned.
+    /// Number and sum of the latest outcomes that bounds of a mean that may move are about.
     fn window(&self, arm: usize, signal: usize) -> Option<(u64, f64)> {
-        let learned = self.rules[signal].twin.map_or(signal, |(place, _)| place);
+        let (learned, mirrored) = self.rules[signal].twin.unwrap_or((signal, false));
         let place = arm * self.rules.len() + learned;
         let windows = self.windows.get(place)?.as_ref()?;
         let now = self.mixture.get(place).filter(|now| now.count() > 0)?;
-        Some(windows.tightest(self.units[place].drift, now))
+        let (n, sum) = windows.tightest(self.units[place].drift, now);
+        Some((n, if mirrored { n as f64 - sum } else { sum }))
     }
 
     /// Latest outcomes of an arm that bounds of each signal are about, where means may move; else none.
     pub(crate) fn windows(&self, arm: usize) -> Vec<Option<u64>> {
-        let signals = if self.windows.is_empty() {
-            0
-        } else {
-            self.rules.len()
-        };
+        let signals = self.rules.len() * usize::from(!self.windows.is_empty());
         let count = |signal| self.window(arm, signal).map(|(count, _)| count);
         (0..signals).map(count).collect()
     }

@@ -1,7 +1,7 @@
 //! Means that move: windows at dyadic scales, and bounds for the time of use.
 //!
-//! A signal declares v: |μ_t − μ_s| ≤ v|t − s| for every arm, t counted in decisions or in seconds. The bets of a window that starts
-//! afresh bound the mean of the means at its decisions (`interval/mixture.rs`), which lies within v·(t − s̄) of μ_t, s̄
+//! A signal declares v: |μ_t − μ_s| ≤ v|t − s| for every arm, t counted in decisions or seconds. The bets of a window that
+//! starts afresh bound the mean of the means at its decisions (`interval/mixture.rs`), which lies within v·(t − s̄) of μ_t, s̄
 //! the mean of their times. So for all windows ever started, all their lengths n and all t at once,
 //!
 //! ```text

@@ -219,10 +219,9 @@ impl<L: Learner> Agent for Guarded<L> {
     }
 
     fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
-        round
-            .time
-            .map_or(Ok(()), |time| self.shell.tell_time(Some(time)))
-            .ok()?;
+        if round.time.is_some() {
+            self.shell.tell_time(round.time).ok()?;
+        }
         self.learner.enter(&mut self.shell, round).ok()?;
         self.renew();
         let is_known = action < self.shell.actions();

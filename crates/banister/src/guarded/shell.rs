@@ -60,7 +60,7 @@ pub struct Shell {
     reach: Option<f64>,
     pub(crate) until: f64,
     /// True if time is the caller's, and has to be told.
-    by_clock: bool,
+    pub(crate) by_clock: bool,
     pub(super) clock: Option<Clock>,
     /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
@@ -130,32 +130,20 @@ impl Shell {
     /// Takes note of the time of a round.
     #[inline]
     pub(super) fn tell_time(&mut self, time: Option<f64>) -> Result<(), Error> {
-        match time {
-            Some(time) => {
-                finite("time", time)?;
-                self.advance(time);
-            }
-            None if self.by_clock => return Err(untimed("every round needs its time in seconds")),
-            None => {}
+        let time = time.map(|time| finite("time", time)).transpose()?;
+        if let Some(time) = time.filter(|_| self.reach.is_some()) {
+            self.advance(time);
+        } else if self.by_clock {
+            return Err(untimed("every round needs its time in seconds"));
         }
         Ok(())
     }
 
-    fn advance(&mut self, time: f64) {
-        if self.reach.is_some() {
-            let clock = Clock {
-                now: time,
-                origin: None,
-            };
-            let clock = self.clock.get_or_insert(clock);
-            clock.now = clock.now.max(time);
-        }
-    }
-
-    /// True if time has to be told, and a caller has no way to.
-    #[inline]
-    pub(crate) fn is_by_clock(&self) -> bool {
-        self.by_clock
+    fn advance(&mut self, time: f64) -> &mut Clock {
+        let (now, origin) = (time, None);
+        let clock = self.clock.get_or_insert(Clock { now, origin });
+        clock.now = clock.now.max(time);
+        clock
     }
 
     /// True if the time of an outcome's decision is known.
@@ -215,12 +203,7 @@ impl Shell {
         let Some(time) = time.or(self.clock.map(|clock| clock.now)) else {
             return counted as f64;
         };
-        self.advance(time);
-        let origin = self
-            .clock
-            .as_mut()
-            .map(|own| *own.origin.get_or_insert(time));
-        time - origin.unwrap_or(time)
+        time - *self.advance(time).origin.get_or_insert(time)
     }
 
     /// Number of actions in the round, retired arms included.

@@ -94,7 +94,7 @@ impl Opb {
     /// [`crate::Agent::decide`] takes the time of.
     #[inline]
     pub fn decide(&mut self) -> &Decision {
-        let untimed = (self.shell.is_by_clock()).then_some(Fallback::MarginNotProven);
+        let untimed = (self.shell.by_clock).then_some(Fallback::MarginNotProven);
         self.publish(untimed)
     }
 

@@ -42,34 +42,29 @@ pub enum DriftUnit {
 impl DriftUnit {
     /// True if time is that of the caller's clock.
     pub fn is_by_clock(self) -> bool {
-        self.seconds().is_some()
+        self != Self::Decision
     }
 
-    /// Seconds of a unit on the clock; `None` where decisions are counted.
-    fn seconds(self) -> Option<f64> {
+    /// Its name, and its length in decisions or seconds.
+    fn parts(self) -> (&'static str, f64) {
         match self {
-            Self::Decision => None,
-            Self::Hour => Some(3600.0),
-            Self::Day => Some(86_400.0),
+            Self::Decision => ("decision", 1.0),
+            Self::Hour => ("hour", 3600.0),
+            Self::Day => ("day", 86_400.0),
         }
     }
 }
 
 impl std::fmt::Display for Drift {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let unit = match self.per {
-            DriftUnit::Decision => "decision",
-            DriftUnit::Hour => "hour",
-            DriftUnit::Day => "day",
-        };
-        write!(f, "{} per {unit}", self.by)
+        write!(f, "{} per {}", self.by, self.per.parts().0)
     }
 }
 
 impl Drift {
     /// v: the same per decision, or per second.
     pub(crate) fn speed(&self) -> f64 {
-        self.by / self.per.seconds().unwrap_or(1.0)
+        self.by / self.per.parts().1
     }
 
     /// Refuses what is no speed; `width` is that of the signal's range.
