@@ -28,8 +28,9 @@ pub struct Windows {
     /// Sum of the times of all outcomes' decisions, and the latest of them.
     times: f64,
     latest: f64,
-    /// By scale, from the shortest, which windows of 2^`shortest` outcomes have.
+    /// Windows of 2^`shortest` outcomes, and longer by 2^`step` from scale to scale.
     shortest: u32,
+    step: usize,
     scales: Vec<Scale>,
 }
 
@@ -92,22 +93,25 @@ fn scales(v: f64) -> (u32, u32) {
 
 /// The longest scale.
 const LONGEST: u32 = 24;
-/// The shortest scale of a mean that moves by the clock: outcomes may come at any rate, and scales are fixed beforehand.
-const SHORTEST_BY_CLOCK: u32 = 6;
+/// The shortest scale of a mean that moves by the clock, and the step to the next: outcomes may come at any rate, and scales
+/// are fixed beforehand. A window of half or twice the best length is wider by 11 to 14%.
+const BY_CLOCK: (u32, usize) = (6, 2);
 
 impl Windows {
     /// No outcome yet.
     pub(super) fn new(v: f64, by_clock: bool) -> Self {
-        let (shortest, longest) = if by_clock {
-            (SHORTEST_BY_CLOCK, LONGEST)
+        let ((shortest, longest), step) = if by_clock {
+            ((BY_CLOCK.0, LONGEST), BY_CLOCK.1)
         } else {
-            scales(v)
+            (scales(v), 1)
         };
+        let scales = (shortest..=longest).step_by(step);
         Self {
             times: 0.0,
             latest: 0.0,
             shortest,
-            scales: vec![Scale::default(); (longest - shortest + 1) as usize],
+            step,
+            scales: scales.map(|_| Scale::default()).collect(),
         }
     }
 
@@ -132,7 +136,8 @@ impl Windows {
         };
         self.times.is_finite()
             && self.latest.is_finite()
-            && (self.shortest, self.scales.len()) == (own.shortest, own.scales.len())
+            && (self.shortest, self.step, self.scales.len())
+                == (own.shortest, own.step, own.scales.len())
             && self.scales.iter().all(follows)
     }
 
@@ -153,7 +158,7 @@ impl Windows {
     /// Number and sum of the outcomes in the window whose bounds are about the tightest, by four standard errors and its
     /// age: of length W for an arm that is always played. All outcomes while there are few.
     pub(super) fn tightest(&self, v: f64, now: &Mixture) -> (u64, f64) {
-        let scales = (self.shortest..).zip(&self.scales);
+        let scales = (self.shortest..).step_by(self.step).zip(&self.scales);
         let full = scales.take_while(|(k, _)| now.count() >= 1 << k);
         let windows = full.map(|(_, Scale { older, .. })| {
             let count = now.count() - older.mixture.count();
@@ -174,7 +179,7 @@ impl Windows {
         let shortest = self.shortest;
         let share = libm::log(self.scales.len() as f64);
         let (mut tightest, mut refuted) = ([None; 2], false);
-        for (k, scale) in (shortest..).zip(&mut self.scales) {
+        for (k, scale) in (shortest..).step_by(self.step).zip(&mut self.scales) {
             if n < scale.due {
                 continue;
             }

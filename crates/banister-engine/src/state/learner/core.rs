@@ -293,8 +293,16 @@ impl Core {
         })
     }
 
-    /// Segments at some places, those seen most often first, and the number of all.
-    pub(crate) fn segments(&mut self, places: Range<usize>) -> SegmentsView {
+    /// Segments at some places, those seen most often first, and the number of all; at a time ([`Self::policy`]).
+    pub(crate) fn segments(&mut self, time: Option<f64>, places: Range<usize>) -> SegmentsView {
+        if let Some(time) = time {
+            // Whatever is asked tells the agent the time.
+            let round = Round {
+                time: Some(time),
+                ..Round::default()
+            };
+            let _ = self.agent.estimate(&round, 0);
+        }
         let segments = self.agent.segments(places);
         (segments, self.agent.view().segment_policies)
     }
