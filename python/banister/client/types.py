@@ -170,6 +170,9 @@ class ArmState(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
+    #: null for a mean that stays.
+    windows: tuple[int | None, ...]
     #: Decisions for it whose time to live is over.
     matured: int
     #: Those of them whose outcome never came.
@@ -607,6 +610,9 @@ class KnownAction(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
+    #: null for a mean that stays.
+    windows: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -710,6 +716,9 @@ class SegmentArm(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
+    #: null for a mean that stays.
+    windows: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
