@@ -22,8 +22,7 @@ pub struct ArmEstimate {
     /// Its mean signal under each guardrail.
     #[serde(rename = "guardrails")]
     pub costs: Vec<Estimate>,
-    /// Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
-    /// null for a mean that stays.
+    /// Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
     #[serde(default)]
     pub windows: Vec<Option<u64>>,
 }

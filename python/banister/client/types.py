@@ -170,8 +170,7 @@ class ArmState(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
-    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
-    #: null for a mean that stays.
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
     windows: tuple[int | None, ...]
     #: Decisions for it whose time to live is over.
     matured: int
@@ -610,8 +609,7 @@ class KnownAction(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
-    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
-    #: null for a mean that stays.
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
     windows: tuple[int | None, ...]
 
 
@@ -716,8 +714,7 @@ class SegmentArm(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
-    #: Its latest outcomes that bounds of the reward and of each guardrail's signal are about, where drift is declared;
-    #: null for a mean that stays.
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
     windows: tuple[int | None, ...]
 
 
