@@ -115,7 +115,8 @@ impl Shell {
 
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
-        self.stale || self.monitor.raised() != self.alarms_seen
+        let has_expired = self.reach.is_some() && self.now() > self.until;
+        self.stale || has_expired || self.monitor.raised() != self.alarms_seen
     }
 
     /// Time now, as learners count it: that of the clock, or the number of the next decision.

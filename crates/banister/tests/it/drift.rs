@@ -213,6 +213,27 @@ fn what_is_not_played_becomes_unknown_by_the_clock() {
     assert_eq!(agent_since(1.7e9), [first, later, back, last]);
 }
 
+/// Ten decisions move a mean by a thousandth: a policy for them is stale after it, though no outcome came.
+#[test]
+fn a_policy_that_has_expired_is_stale() {
+    let mut agent = Opb::new(&declared(1e-4), &OpbConfig::default()).unwrap();
+    agent.observe(1, 0.5, &[0.0]).unwrap();
+    let until = agent.decide().until.unwrap() as u64;
+    for decision in 1..=until {
+        assert!(!agent.view().is_stale, "{decision} of {until}");
+        let pending = Pending {
+            decision,
+            action: 1,
+            segment: None,
+            safe_probability: None,
+            time: None,
+        };
+        agent.announce(&pending).unwrap();
+    }
+    assert!(agent.view().is_stale);
+    assert!(agent.decide().until.unwrap() as u64 > until);
+}
+
 #[test]
 fn a_time_that_is_needed_is_asked_for() {
     let problem = declared_per(0.01, DriftUnit::Day);
