@@ -617,7 +617,8 @@ def test_drift_by_the_clock_needs_times_that_are_seconds_or_datetimes() -> None:
         return agent
 
     by_number, by_datetime = played(lambda t: t), played(lambda t: origin + timedelta(seconds=t))
-    for agent, later in [(by_number, 7600.0), (by_datetime, origin + timedelta(seconds=7600))]:
+    times: list[tuple[banister.Opb, Any]] = [(by_number, 7600.0), (by_datetime, origin + timedelta(seconds=7600))]
+    for agent, later in times:
         before = agent.estimates()["spend_upper"][1]
         loaded = banister.load(agent.save())
         assert loaded.decide(time=later).policy == agent.decide(time=later).policy
