@@ -23,7 +23,6 @@ pub(super) struct Rounds<'a, 'py> {
     pub actions: Given<'a, 'py>,
     pub contexts: Given<'a, 'py>,
     pub segments: Given<'a, 'py>,
-    /// Time of all of them.
     pub time: Option<f64>,
 }
 
