@@ -27,7 +27,8 @@ class Guardrail(_Declared):
     mean. Signals lie in `range` ([0, 1] unless given), or only their means do if they are
     `sub_gaussian` with that constant. `range` is `(lo, hi)`, or one such pair for every arm: a list in the
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
-    what counts is bounded. `drift`, `{"by": 1e-6, "per": "decision"}`, says how fast every arm's mean may move.
+    what counts is bounded. `drift`, `{"by": 0.01, "per": "day"}`, says how fast every arm's mean may move; per
+    "decision", or per "hour" or "day", where decisions need their `time`.
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it

@@ -19,6 +19,7 @@ from ._types import (
     Labelled,
     SegmentLike,
     SegmentsLike,
+    Time,
 )
 from .client.types import Certificate
 from .segments import SegmentCertificate
@@ -144,6 +145,7 @@ class Agent:
         *,
         context: ContextLike | None = None,
         segment: SegmentLike | None = None,
+        time: Time | None = None,
     ) -> Decision:
         """Decides on an action."""
     def observe(
@@ -154,6 +156,7 @@ class Agent:
         *,
         context: ContextLike | None = None,
         segment: SegmentLike | None = None,
+        time: Time | None = None,
     ) -> None:
         """Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
     def decide_batch(
@@ -164,6 +167,7 @@ class Agent:
         *,
         contexts: ContextsLike | None = None,
         segments: SegmentsLike | None = None,
+        time: Time | None = None,
         _is_kept: bool = True,
     ) -> DecisionBatch:
         """Makes many decisions at once, without learning in between."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -43,6 +44,9 @@ SegmentLike: TypeAlias = str | Int | Sequence[str | Int | bool] | Mapping[str, o
 
 SegmentsLike: TypeAlias = ArrayLike | Sequence[object] | Mapping[str, object] | Labelled
 """Segments: a column of names, or a table by field."""
+
+Time: TypeAlias = Float | datetime
+"""A time: seconds on a clock, or a datetime with its time zone."""
 
 CostsLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike] | Labelled
 """Costs of many outcomes: an array, a dictionary of columns, or a table."""

@@ -82,6 +82,9 @@ pub(crate) struct Policy {
     pub alarm: Option<AlarmText>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
+    /// Time that it was decided at, as it was told.
+    #[serde(default)]
+    pub time: Option<f64>,
     /// True if its outcomes may come by copies that were pickled.
     #[serde(skip)]
     is_pickled: AtomicBool,
@@ -96,11 +99,17 @@ impl Deref for Policy {
 }
 
 impl Policy {
-    pub(crate) fn new(core: Core, alarm: Option<AlarmText>, batch: Option<u64>) -> Self {
+    pub(crate) fn new(
+        core: Core,
+        alarm: Option<AlarmText>,
+        batch: Option<u64>,
+        time: Option<f64>,
+    ) -> Self {
         Self {
             core,
             alarm,
             batch,
+            time,
             is_pickled: AtomicBool::new(false),
         }
     }

@@ -139,6 +139,18 @@ pub(crate) fn number(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
     (value.extract::<f64>()).map_err(|_| mistyped(name, value, "must be a number"))
 }
 
+/// Reads a time: seconds, or a datetime that says its time zone.
+pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if !value.hasattr("timestamp")? {
+        return number(value, "time");
+    }
+    if value.getattr("tzinfo")?.is_none() {
+        let allowed = "a datetime needs its time zone: local times jump";
+        return Err(invalid("time", value, allowed));
+    }
+    value.call_method0("timestamp")?.extract()
+}
+
 /// Reads the costs of one outcome: a number, a sequence, an array or a mapping by guardrail.
 pub(crate) fn costs(value: Option<&Bound<'_, PyAny>>, guardrails: &[String]) -> PyResult<Costs> {
     let Some(value) = value.filter(|value| !value.is_none()) else {

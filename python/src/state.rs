@@ -71,6 +71,9 @@ pub(crate) struct Interface {
     /// Fields that segments are made from; none where segments have plain names.
     pub segment_fields: Vec<String>,
     pub round: LastRound,
+    /// Time of the last decision, as it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<f64>,
     /// Number of resets.
     pub resets: u64,
     /// The last decision before the latest reset: outcomes up to it teach, and nothing waits for them.
@@ -85,6 +88,7 @@ impl Interface {
             fields: None,
             segment_fields: Vec::new(),
             round: LastRound::Arms,
+            time: None,
             resets: 0,
             reset_after: 0,
         }
@@ -293,23 +297,25 @@ impl AgentState {
     pub(crate) fn decide(
         &mut self,
         offered: Option<Choice<'_>>,
-        segment: Option<&str>,
+        (segment, time): (Option<&str>, Option<f64>),
         given: Option<f64>,
         batch: Option<u64>,
     ) -> Result<Decision, Error> {
         let round = Round {
             choice: offered.unwrap_or(self.interface.round.choice()),
             segment,
+            time,
             ..Round::default()
         };
         let mut core = self.agent.decide(&round)?.clone();
+        self.interface.time = time;
         match offered {
             None | Some(Choice::Arms) => {}
             Some(Choice::Context(context)) => self.enter(LastRound::Context(context.into())),
             Some(Choice::Offered(features)) => self.enter(LastRound::Offered(features.to_vec())),
         }
         let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
-        self.draw(&Arc::new(Policy::new(core, alarm, batch)), given)
+        self.draw(&Arc::new(Policy::new(core, alarm, batch, time)), given)
     }
 
     /// Draws from a policy just decided.
@@ -346,6 +352,7 @@ impl AgentState {
             action: drawn,
             segment: decision.segment_name(),
             safe_probability: policy.batch.is_none().then_some(safe),
+            time: policy.time,
         };
         // In segments those that are dropped count too: which ones are may depend on the segment.
         if policy.batch.is_some() || pending.segment.is_some() {
@@ -379,6 +386,7 @@ impl AgentState {
                     action,
                     segment: one.policy.segment_name(),
                     safe_probability: Some(one.safe),
+                    time: one.policy.time,
                 };
                 match (is_kept, pending.segment) {
                     (true, None) => self.agent.announce(&pending)?,
@@ -491,6 +499,7 @@ impl AgentState {
             reward: rewards[i],
             costs: &costs[i * m..(i + 1) * m],
             origin: origin(one),
+            time: one.policy.time,
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
         taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import pickle
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -597,3 +599,53 @@ def test_simulations_show_when_alarms_came() -> None:
     assert result.alarms["run"].tolist() == [0, 1, 2, 0, 1, 2]
     assert result.instances[0]["changes"] == [2000]
     assert "first_alarm" not in result.runs, "its columns are those of runs.csv"
+
+
+def test_drift_by_the_clock_needs_times_that_are_seconds_or_datetimes() -> None:
+    drifting = {"name": "spend", "at_most": 0.5, "safe_cost": 0.1, "drift": {"by": 0.05, "per": "hour"}}
+    origin = datetime(2026, 3, 2, tzinfo=timezone.utc)
+
+    def played(at: Callable[[float], Any]) -> banister.Opb:
+        agent = banister.Opb(["control", "bold"], guardrails=[drifting], seed=5)
+        waiting = []
+        for t in range(400):
+            waiting.append(agent.decide(time=at(10.0 * t)))
+            if t % 3:
+                agent.observe(waiting.pop(0), 0.5, 0.125)
+        agent.observe_batch(waiting, [0.5] * len(waiting), [0.125] * len(waiting))
+        agent.observe("bold", 0.5, 0.125, time=at(4000.0))
+        return agent
+
+    by_number, by_datetime = played(lambda t: t), played(lambda t: origin + timedelta(seconds=t))
+    times: list[tuple[banister.Opb, Any]] = [(by_number, 7600.0), (by_datetime, origin + timedelta(seconds=7600))]
+    for agent, later in times:
+        before = agent.estimates()["spend_upper"][1]
+        loaded = banister.load(agent.save())
+        assert loaded.decide(time=later).policy == agent.decide(time=later).policy
+        assert agent.estimates()["spend_upper"][1] - before == pytest.approx(0.05, abs=0.0011)
+    assert by_number.estimates()["spend_upper"].tolist() == by_datetime.estimates()["spend_upper"].tolist()
+
+    agent = banister.Opb(["control", "bold"], guardrails=[drifting])
+    with pytest.raises(ValueError, match="`time` is absent"):
+        agent.decide()
+    with pytest.raises(ValueError, match="`time` is absent"):
+        agent.observe("bold", 0.5, 0.1)
+    with pytest.raises(ValueError, match="`time` is .* needs its time zone"):
+        agent.decide(time=datetime(2026, 3, 2))
+    for bad in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="`time`"):
+            agent.decide(time=bad)
+    with pytest.raises(TypeError, match="`time`"):
+        agent.decide(time="monday")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="`time` is given: the decision has its own"):
+        agent.observe(agent.decide(time=1.0), 0.5, 0.1, time=2.0)
+    assert len(agent.decide_batch(10, time=3.0)) == 10
+    with pytest.raises(ValueError, match="drift.*a simulation has no clock"):
+        banister.simulate(
+            {"kind": "bernoulli", "rewards": [0.2, 0.6], "costs": [[0.1, 0.2]]},
+            ["opb"],
+            horizon=10,
+            runs=1,
+            guardrails=[drifting],
+            progress=False,
+        )

@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+from .experiments import get, play
 from .postgres import temporary
 from .server import rebuild, wait_for
 
@@ -65,6 +66,27 @@ def test_a_log_from_the_future_goes_on_when_the_operator_says_so(serve, tmp_path
     # Once is enough.
     again = serve()
     assert again.post(f"{PATH}/decisions", {"id": "later"}).ok(200)["time"] > now["time"]
+
+
+def test_an_idle_hour_makes_bounds_wider(serve):
+    """Declared drift is counted by the log's clock, also while the service is down."""
+    rail = DECLARATION["guardrails"][0] | {"drift": {"by": 0.01, "per": "hour"}}
+
+    def upper(server):
+        return get(server, "clock", "/state")["arms"][1]["guardrails"][0]["upper"]
+
+    server = serve()
+    server.post("/v1/experiments", DECLARATION | {"guardrails": [rail], "ttl_seconds": None}).ok(201)
+    play(server, "clock", 400, lambda action: (0.5, {"errors": 0}))
+    before = upper(server)
+    assert before < 0.3
+    assert "errors by at most 0.01 per hour" in str(get(server, "clock")["rests_on"])
+    assert server.stop() == 0
+    later = serve(env=faked(FAKETIME="+3700s"))
+    later.post(f"{PATH}/decisions", {"id": "later"}).ok(200)
+    assert abs(upper(later) - before - 0.0103) < 0.0012
+    assert later.stop() == 0
+    rebuild(later.data_dir)
 
 
 def test_a_start_ten_years_ahead_is_refused(serve):

@@ -55,6 +55,18 @@ def test_the_alarm_comes_and_goes(service, look):
     expect(page.get_by_test_id("count-forced")).to_have_text(str(forced))
 
 
+def test_drift_says_what_bounds_rest_on(service, look):
+    make(service, guardrails=[RAIL | {"drift": {"by": 0.01, "per": "day"}}])
+    page = look("/#/experiments/shop")
+    note = page.get_by_test_id("drift-complaints")
+    expect(note).to_have_text("complaints may drift by 0.01 per day.")
+    play(service, "shop", 300, chances(CHANCES, ["complaints"]))
+    bold = get(service, "shop", "/state")["arms"][1]
+    assert bold["windows"][0] is None and 0 < bold["windows"][1] <= bold["pulls"]
+    told = f"complaints may drift by 0.01 per day: bounds of “bold” use its last {bold['windows'][1]} outcomes."
+    expect(note).to_have_text(told)
+
+
 def test_pause_resume_archive(service, look):
     make(service)
     play(service, "shop", 20, chances(CHANCES, ["complaints"]))

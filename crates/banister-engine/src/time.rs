@@ -100,6 +100,14 @@ impl ClockSets {
         self.0.len()
     }
 
+    /// Most seconds that may have passed since an event: what the clock was set forward by may have, what it was set back
+    /// by has not.
+    pub(crate) fn most_seconds_since(&self, number: u64, time: Timestamp, now: Timestamp) -> f64 {
+        let since = self.0.iter().filter(|(set, _)| *set > number);
+        let time = since.fold(time.0, |time, (_, by)| time.saturating_add((*by).min(0)));
+        now.seconds_since(Timestamp(time))
+    }
+
     /// Time of an event by the clock as it is now.
     pub(crate) fn time_now(&self, number: u64, time: Timestamp) -> Timestamp {
         let since = self.0.iter().filter(|(set, _)| *set > number);

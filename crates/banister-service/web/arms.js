@@ -5,7 +5,7 @@ import { count, percent } from "./format.js";
 import { api, may } from "./api.js";
 import { attempt, openDialog, toast } from "./dialog.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
-import { isByArm, unitInWords } from "./words.js";
+import { driftInWords, isByArm, unitInWords } from "./words.js";
 
 const FEW = 12;
 
@@ -258,6 +258,9 @@ export function armsPanel(context, experiment) {
     hidden: true,
   });
   const legend = intervalLegend(guardrails.length > 0);
+  const drifts = [{ ...experiment.reward, name: "reward" }, ...guardrails]
+    .map((signal, place) => ({ signal, place, node: h("p", { class: "note", "data-testid": `drift-${signal.name}` }) }))
+    .filter(({ signal }) => signal.drift);
   const contextual = h(
     "p",
     { class: "note" },
@@ -271,6 +274,7 @@ export function armsPanel(context, experiment) {
     h("div", { class: "table scrolls", tabindex: "0", role: "region", "aria-label": "Arms" }, table),
     more,
     legend,
+    drifts.map(({ node }) => node),
   );
 
   function render() {
@@ -301,6 +305,7 @@ export function armsPanel(context, experiment) {
     setAttr(table, "class", known ? "arms" : "arms plain");
     show(contextual, now.context !== null && now.context !== undefined);
     show(legend, Boolean(known));
+    drifts.forEach(({ signal, place, node }) => setText(node, driftInWords(signal, place, arms)));
     show(more, arms.length > FEW);
     setText(more, all ? `Show the ${Math.min(FEW, arms.length)} that matter` : `Show all ${count(arms.length)}`);
     show(add, may("admin") && !final && !last.experiment.context);

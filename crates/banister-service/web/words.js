@@ -1,7 +1,7 @@
 // The service's terms in plain words.
 
 import { directionOf } from "./direction.js";
-import { apart, denoised, futureTime, num, vector } from "./format.js";
+import { apart, count, denoised, futureTime, num, vector } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -82,6 +82,14 @@ export function limitInWords(guardrail) {
   const { words, value } = directionOf(guardrail);
   const capped = guardrail.cap === null || guardrail.cap === undefined ? "" : "capped mean ";
   return `${capped}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+}
+
+// How far a mean may move, and what bounds then rest on: of the arm played most, the safe one aside.
+export function driftInWords({ name, drift }, place, arms) {
+  const moving = arms.filter((arm) => !arm.safe && arm.windows && arm.windows[place]);
+  const [most] = moving.sort((a, b) => b.pulls - a.pulls);
+  const said = `${name} may drift by ${num(drift.by)} per ${drift.per}`;
+  return most ? `${said}: bounds of “${most.name}” use its last ${count(most.windows[place])} outcomes.` : `${said}.`;
 }
 
 // "at most 50 per day, spread over the day; then decisions are refused".

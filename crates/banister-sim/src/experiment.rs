@@ -4,7 +4,7 @@ use std::path::Path;
 
 use banister::oplb::Solver;
 use banister::toolkit::CheckedProblem;
-use banister::{Error, Link, Model, OnBreach, Problem, Registry as _, theory};
+use banister::{DriftUnit, Error, Link, Model, OnBreach, Problem, Registry as _, theory};
 use banister_rivals::AgentConfig;
 
 use crate::agents::AgentSource;
@@ -74,6 +74,10 @@ impl Experiment {
     /// Checks the problem that the environment poses. There are no agents yet.
     pub(crate) fn new(resolved: ExperimentConfig, environment: Environment) -> Result<Self, Error> {
         let problem = environment.problem.check().map_err(in_environment)?;
+        if problem.drift_unit().is_some_and(DriftUnit::is_by_clock) {
+            let why = "a simulation has no clock: declare `per = \"decision\"`";
+            problem.refuse_drift(why)?;
+        }
         let guardrails = thresholds(&problem, &environment)?;
         Ok(Self {
             name: resolved.name.clone().unwrap_or_default(),

@@ -22,6 +22,9 @@ pub struct ArmEstimate {
     /// Its mean signal under each guardrail.
     #[serde(rename = "guardrails")]
     pub costs: Vec<Estimate>,
+    /// Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
+    #[serde(default)]
+    pub windows: Vec<Option<u64>>,
 }
 
 /// An estimated mean and the interval that holds it.
@@ -110,6 +113,7 @@ pub fn of_arm(
                 Estimate::of_guardrail(guardrail, mean, ends)
             })
             .collect(),
+        windows: estimates.windows(place),
     }
 }
 
@@ -135,5 +139,6 @@ pub fn of_intervals(problem: &CheckedProblem, intervals: &[Interval]) -> ArmEsti
         costs: costs
             .map(|(guardrail, &own)| Estimate::of_guardrail(guardrail, mean(own), clipped(own)))
             .collect(),
+        windows: Vec::new(),
     }
 }

@@ -37,6 +37,8 @@ pub struct Decision {
     pub segment: Option<SegmentCertificate>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
+    /// Last time that its bounds hold for, as rounds tell it, where means may move: decide anew after it.
+    pub until: Option<f64>,
 }
 
 /// A segment's own part of the certificate. Guardrails over all segments are certified for the whole table of
@@ -178,6 +180,7 @@ impl Default for Decision {
             alarm: None,
             segment: None,
             outcomes: 0,
+            until: None,
         }
     }
 }

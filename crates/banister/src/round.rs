@@ -16,7 +16,9 @@ use crate::monitor::Origin;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Round<'a> {
-    /// Seconds on the caller's clock. No learner looks at it: means are taken to stay.
+    /// Time, where means may move ([`crate::Drift`]): seconds on the caller's clock, since whenever, with a drift per
+    /// hour or day; with one per decision the number of the decision, which the agent counts itself if absent. A clock
+    /// that goes back counts as standing still.
     pub time: Option<f64>,
     /// Actions to choose among.
     pub choice: Choice<'a>,
@@ -80,6 +82,8 @@ pub struct Outcome<'a> {
     pub costs: &'a [f64],
     /// The decision that it belongs to.
     pub origin: Origin,
+    /// Time of that decision, as in its [`Round`]; that of the last round if absent.
+    pub time: Option<f64>,
 }
 
 impl<'a> Outcome<'a> {
@@ -93,6 +97,7 @@ impl<'a> Outcome<'a> {
             reward,
             costs,
             origin: Origin::Immediate,
+            time: None,
         }
     }
 
@@ -117,4 +122,6 @@ pub struct Pending<'a> {
     /// Probability that the policy gave the safe action, where outcomes come in any order: the breach detectors then
     /// restore the order of decisions. `None` where outcomes come in that order.
     pub safe_probability: Option<f64>,
+    /// Time of its [`Round`]; that of the last round if absent.
+    pub time: Option<f64>,
 }

@@ -172,6 +172,8 @@ class ArmState(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
+    windows: tuple[int | None, ...]
     #: Decisions for it whose time to live is over.
     matured: int
     #: Those of them whose outcome never came.
@@ -611,6 +613,8 @@ class KnownAction(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
+    windows: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -714,6 +718,8 @@ class SegmentArm(Answer):
     reward: Estimate
     #: Its mean signal under each guardrail.
     guardrails: tuple[Estimate, ...]
+    #: Its latest outcomes that bounds of each signal use, the reward's first, with drift; null for a mean that stays.
+    windows: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ pub(super) struct Rounds<'a, 'py> {
     pub actions: Given<'a, 'py>,
     pub contexts: Given<'a, 'py>,
     pub segments: Given<'a, 'py>,
+    pub time: Option<f64>,
 }
 
 /// Subjects of outcomes as given.
@@ -148,6 +149,7 @@ pub(super) fn decide(
         actions,
         contexts,
         segments,
+        time,
     } = rounds;
     if let Some(segments) = agent.segments(segments, None)? {
         if size.or(actions).or(contexts).is_some() {
@@ -159,14 +161,14 @@ pub(super) fn decide(
         let each = segments
             .iter()
             .map(|segment| (None, Some(segment.as_str())));
-        return decide_each(agent, py, each, given.as_deref(), is_kept);
+        return decide_each(agent, py, each, (given.as_deref(), time), is_kept);
     }
     if let Some(contexts) = agent.contexts(contexts, "contexts", None)? {
         agent.no_actions(actions.or(size))?;
         let given = uniforms(rng, contexts.shape()[0])?;
         let rows = contexts.slice()?.chunks_exact(contexts.shape()[1]);
         let each = rows.map(|context| (Some(Choice::Context(context)), None));
-        return decide_each(agent, py, each, given.as_deref(), is_kept);
+        return decide_each(agent, py, each, (given.as_deref(), time), is_kept);
     }
     match (size, actions) {
         (Some(size), None) => {
@@ -178,7 +180,7 @@ pub(super) fn decide(
             let given = uniforms(rng, size as usize)?;
             let decisions = agent.with(py, true, |state| {
                 let batch = batch_of(state, size as usize, is_kept);
-                draw_many(state, size as usize, given.as_deref(), batch)
+                draw_many(state, size as usize, (given.as_deref(), time), batch)
             })?;
             let decisions = decisions.map_err(raise)?;
             Ok(DecisionBatch { decisions })
@@ -193,7 +195,7 @@ pub(super) fn decide(
             let features = actions.slice()?;
             let each = (0..rounds).map(|i| &features[i * each..(i + 1) * each]);
             let each = each.map(|features| (Some(Choice::Offered(features)), None));
-            decide_each(agent, py, each, given.as_deref(), is_kept)
+            decide_each(agent, py, each, (given.as_deref(), time), is_kept)
         }
         _ => Err(PyTypeError::new_err(
             "give either `size`, for many draws from one policy, or `actions` of shape (rounds, \
@@ -212,13 +214,13 @@ fn decide_each<'a>(
     agent: &Agent,
     py: Python<'_>,
     rounds: impl ExactSizeIterator<Item = (Option<Choice<'a>>, Option<&'a str>)> + Send,
-    given: Option<&[f64]>,
+    (given, time): (Option<&[f64]>, Option<f64>),
     is_kept: bool,
 ) -> PyResult<DecisionBatch> {
     let decisions = agent.with(py, true, |state| {
         let batch = batch_of(state, rounds.len(), is_kept);
         let each = rounds.enumerate().map(|(i, (offered, segment))| {
-            state.decide(offered, segment, given.map(|u| u[i]), batch)
+            state.decide(offered, (segment, time), given.map(|u| u[i]), batch)
         });
         each.collect::<Result<Vec<Decision>, Error>>()
     })?;
@@ -230,14 +232,14 @@ fn decide_each<'a>(
 fn draw_many(
     state: &mut AgentState,
     size: usize,
-    given: Option<&[f64]>,
+    (given, time): (Option<&[f64]>, Option<f64>),
     batch: Option<u64>,
 ) -> Result<Vec<Decision>, Error> {
     let mut drawn: Vec<Decision> = Vec::with_capacity(size);
     for i in 0..size {
         let uniform = given.map(|u| u[i]);
         let next = match drawn.first() {
-            None => state.decide(None, None, uniform, batch),
+            None => state.decide(None, (None, time), uniform, batch),
             Some(first) => state.draw(&first.policy, uniform),
         };
         drawn.push(next?);
@@ -367,6 +369,7 @@ pub(super) fn observe(
             reward,
             costs: &flat[row(i, flat)],
             origin,
+            time: None,
         });
         let taken = state.announce();
         let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));

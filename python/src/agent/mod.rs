@@ -19,7 +19,7 @@ use crate::build;
 use crate::decision::{ActionSet, Decision, Naming, alarm_object, by_name, hex};
 use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::fields;
-use crate::input::{Numbers, costs, number, uniform};
+use crate::input::{Numbers, costs, number, seconds, uniform};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
 use crate::state::{AgentState, context_arms};
@@ -276,14 +276,15 @@ impl Agent {
     /// it the arms, or the actions offered last. `context` (agents made with `context=`): its numbers, or a
     /// row by name where the agent was made with `Features`. `segment` (`Segmented`): its name, or a dictionary
     /// or tuple of values where segments are made from several fields.
-    /// `rng`: a numpy Generator to draw with, instead of the agent's own.
+    /// `rng`: a numpy Generator to draw with, instead of the agent's own. `time`: where means drift per hour or day, seconds
+    /// on a clock, or a datetime with its time zone.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], seed=7)
     /// >>> decision = agent.decide()
     /// >>> sorted(decision.policy)
     /// ['bold', 'control']
-    #[pyo3(signature = (actions=None, rng=None, *, context=None, segment=None))]
+    #[pyo3(signature = (actions=None, rng=None, *, context=None, segment=None, time=None))]
     fn decide(
         &self,
         py: Python<'_>,
@@ -291,8 +292,10 @@ impl Agent {
         rng: Option<&Bound<'_, PyAny>>,
         context: Option<&Bound<'_, PyAny>>,
         segment: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Decision> {
         let given = rng.map(uniform).transpose()?;
+        let time = time.map(seconds).transpose()?;
         let segment = self.segment(segment)?;
         let context = self.contexts(context, "context", None)?;
         let actions = actions.filter(|actions| !actions.is_none());
@@ -314,7 +317,7 @@ impl Agent {
         };
         let many = matches!(offered, Some(Choice::Offered(features)) if features.len() > LONG);
         self.with(py, self.is_slow || many, |state| {
-            state.decide(offered, segment.as_deref(), given, None)
+            state.decide(offered, (segment.as_deref(), time), given, None)
         })?
         .map_err(raise)
     }
@@ -324,7 +327,8 @@ impl Agent {
     /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name
     /// or number counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or
     /// by guardrail a dictionary or a pandas Series. Where the agent has contexts or segments, `context` or
-    /// `segment` goes with a name or number; a `Decision` has its own. Nothing changes if any number is refused.
+    /// `segment` goes with a name or number; a `Decision` has its own, and its `time`: that of what is given by name or
+    /// number is the last decision's, unless it is told. Nothing changes if any number is refused.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
@@ -332,7 +336,11 @@ impl Agent {
     /// >>> agent.observe(agent.decide(), 0.0, 0.3)
     /// >>> agent.outcomes
     /// 2
-    #[pyo3(signature = (action, reward, costs=None, *, context=None, segment=None))]
+    #[pyo3(signature = (action, reward, costs=None, *, context=None, segment=None, time=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the keywords of a Python method"
+    )]
     fn observe(
         &self,
         py: Python<'_>,
@@ -341,12 +349,13 @@ impl Agent {
         costs: Option<&Bound<'_, PyAny>>,
         context: Option<&Bound<'_, PyAny>>,
         segment: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let reward = number(reward, "reward")?;
         let costs = self::costs(costs, &self.costs)?;
         let of = self.of(action)?;
         let (context, segment) = if let Of::Earlier(_) = of {
-            for (name, given) in [("context", context), ("segment", segment)] {
+            for (name, given) in [("context", context), ("segment", segment), ("time", time)] {
                 if given.is_some() {
                     return Err(PyTypeError::new_err(format!(
                         "`{name}` is given: the decision has its own"
@@ -359,6 +368,7 @@ impl Agent {
             (context, self.segment(segment)?)
         };
         let context = context.as_ref().map(Numbers::slice).transpose()?;
+        let time = time.map(seconds).transpose()?;
         self.with(py, false, |state| {
             let (action, features) = match &of {
                 Of::Earlier(decision) => {
@@ -375,6 +385,7 @@ impl Agent {
                     (None, None) => Choice::Arms,
                 },
                 segment: segment.as_deref(),
+                time,
                 ..Outcome::of_arm(action, reward, &costs)
             };
             let taken = state
@@ -389,13 +400,13 @@ impl Agent {
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an
     /// array of shape (rounds, actions, features), one decision for each round. `contexts` (agents made
     /// with `context=`): one row for each round. `segments` (`Segmented`): one for each round, a column or a
-    /// table by field. Without `_is_kept`, outcomes come by name or number.
+    /// table by field. `time`: of all of them, as of `decide`. Without `_is_kept`, outcomes come by name or number.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(2, seed=7)
     /// >>> len(agent.decide_batch(1000))
     /// 1000
-    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None, _is_kept=true))]
+    #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None, time=None, _is_kept=true))]
     #[expect(
         clippy::too_many_arguments,
         reason = "they are the keywords of a Python method"
@@ -408,6 +419,7 @@ impl Agent {
         rng: Option<&Bound<'_, PyAny>>,
         contexts: Option<&Bound<'_, PyAny>>,
         segments: Option<&Bound<'_, PyAny>>,
+        time: Option<&Bound<'_, PyAny>>,
         _is_kept: bool,
     ) -> PyResult<DecisionBatch> {
         let rounds = batch::Rounds {
@@ -415,6 +427,7 @@ impl Agent {
             actions,
             contexts,
             segments,
+            time: time.map(seconds).transpose()?,
         };
         batch::decide(self, py, rounds, rng, _is_kept)
     }
@@ -631,7 +644,11 @@ impl Agent {
     ) -> PyResult<Bound<'py, PyDict>> {
         let segment = self.segment(Some(segment))?.unwrap_or_default();
         let (policy, set) = self.with(py, true, |state| {
-            let decision = state.agent.decide(&Round::in_segment(&segment));
+            let round = Round {
+                time: state.interface.time,
+                ..Round::in_segment(&segment)
+            };
+            let decision = state.agent.decide(&round);
             let policy = decision.map(|decision| decision.policy.clone());
             (policy, Arc::clone(&state.set))
         })?;

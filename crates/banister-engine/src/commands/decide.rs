@@ -64,7 +64,7 @@ impl Decide {
         let computed = compute(
             &mut self.request,
             &inputs.info,
-            |segment, context, candidates| core.policy(segment, context, candidates),
+            |segment, context, candidates| core.policy(None, segment, context, candidates),
         );
         self.prepared = Some(Prepared {
             digest,
@@ -150,6 +150,7 @@ impl Command for Decide {
                 return transaction.repeat(record, digest, info).map(Reply::Ready);
             }
         }
+        let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&name)?;
         if experiment.status == ExperimentStatus::Archived {
             return Err(Refusal::conflict(format!(
@@ -164,15 +165,21 @@ impl Command for Decide {
             seconds,
         } = match prepared {
             None => compute(&mut request, &info, |segment, context, candidates| {
-                experiment.policy(segment, context, candidates)
+                experiment.policy(time, segment, context, candidates)
             })?,
-            // It holds as long as the experiment is the same; outcomes in between do not void it.
-            Some(prepared) if Arc::ptr_eq(&prepared.inputs, &experiment.inputs) => {
-                prepared.computed?
+            // It holds as long as the experiment is the same, and means cannot have moved beyond its bounds; outcomes in
+            // between do not void it.
+            Some(Prepared {
+                inputs,
+                computed: Ok(computed),
+                ..
+            }) if Arc::ptr_eq(&inputs, &experiment.inputs) && computed.published.holds_at(time) => {
+                computed
             }
             Some(prepared) => {
                 let computed = prepared.computed?;
                 let published = experiment.policy(
+                    time,
                     computed.segment.as_deref(),
                     &computed.context,
                     &computed.candidates,
@@ -224,6 +231,7 @@ impl Command for Decide {
             taken,
             propensity: request.propensity,
             segment,
+            time,
         });
         let number = transaction.write_decision(key, id.as_ref(), event);
         Ok(Reply::Ready(Decided {

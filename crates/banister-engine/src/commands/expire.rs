@@ -53,6 +53,7 @@ impl Transaction<'_> {
             action: event.action,
             policy: self.policy_of(event)?.policy.clone(),
             segment: event.segment.clone(),
+            time: event.time,
         })
     }
 

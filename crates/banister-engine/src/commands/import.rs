@@ -31,6 +31,11 @@ impl Command for ImportOutcomes {
             let allowed = format!("must be 1 to {MOST_IMPORTED}");
             return Err(Refusal::invalid("rows", count, allowed));
         }
+        if experiment.checked.standard.drift_unit().is_some() {
+            let allowed =
+                "means of this experiment may drift, and outcomes of another log have no time here";
+            return Err(Refusal::invalid("rows", count, allowed));
+        }
         check_columns(experiment, &import)?;
         let digest = import.digested();
         if let Some(known) = experiment.imports.iter().find(|i| i.digest == digest) {

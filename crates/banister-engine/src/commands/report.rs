@@ -224,6 +224,7 @@ impl Transaction<'_> {
             costs,
             by_default,
             segment: event.segment.clone(),
+            time: event.time,
         };
         let choice = |features| experiment.info.choice(features);
         let observed = outcome.observed(choice, Origin::Logged);

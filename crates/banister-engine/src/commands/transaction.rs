@@ -40,6 +40,8 @@ pub struct Transaction<'a> {
     pub(super) reported: HashMap<u64, OutcomeSoFar>,
     /// Number of outcomes that this commit completes, by experiment.
     pub(super) outcomes: HashMap<u64, u64>,
+    /// Number of decisions that it makes, by experiment.
+    decided: HashMap<u64, u64>,
     /// Budgets as they are after this commit's events, by experiment.
     budgets: HashMap<u64, Budgets>,
 }
@@ -81,6 +83,7 @@ impl<'a> Transaction<'a> {
             decisions: HashMap::new(),
             reported: HashMap::new(),
             outcomes: HashMap::new(),
+            decided: HashMap::new(),
             budgets: HashMap::new(),
         }
     }
@@ -148,6 +151,7 @@ impl<'a> Transaction<'a> {
         id: Option<&String>,
         event: Arc<DecisionEvent>,
     ) -> u64 {
+        *self.decided.entry(experiment).or_default() += 1;
         let decision = Event::Decision(event.clone());
         let number = self.push(experiment, None, id.cloned(), decision);
         if !event.shadow
@@ -226,6 +230,13 @@ impl<'a> Transaction<'a> {
         Err(Refusal::Forbidden {
             reason: format!("the decision `{id}` belongs to another token"),
         })
+    }
+
+    /// Time of the next decision of an experiment, as declared drift counts it.
+    pub(super) fn drift_time(&mut self, experiment: u64) -> Option<f64> {
+        let others = self.decided.get(&experiment).copied().unwrap_or(0);
+        let own = self.state.by_key(experiment)?;
+        own.drift_time(&self.clock_sets, self.time, others)
     }
 
     /// Policy that the budgets of an experiment can pay for, given all that this commit has reserved before.

@@ -36,6 +36,9 @@ pub struct DecisionEvent {
     pub propensity: Option<f64>,
     /// Segment that it was made in, where decisions have one.
     pub segment: Option<Arc<str>>,
+    /// Its time as declared drift counts it, where there is one: seconds since the experiment was created, or the number
+    /// of the decision in it.
+    pub time: Option<f64>,
 }
 
 impl DecisionEvent {

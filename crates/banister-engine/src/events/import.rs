@@ -52,6 +52,7 @@ impl Import {
                 reward,
                 costs: &self.costs[i * m..(i + 1) * m],
                 origin: Origin::Logged,
+                time: None,
             })
     }
 }

@@ -57,6 +57,8 @@ pub enum Event {
         policy: Vec<(usize, f64)>,
         /// Its segment, where decisions have one.
         segment: Option<Arc<str>>,
+        /// Its time ([`DecisionEvent::time`]).
+        time: Option<f64>,
     },
     /// An alarm was raised, as this JSON says ([`crate::AlarmRaised`]).
     AlarmRaised(String),

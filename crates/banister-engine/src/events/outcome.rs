@@ -33,6 +33,8 @@ pub struct OutcomeEvent {
     pub by_default: bool,
     /// Segment of its decision, where decisions have one.
     pub segment: Option<Arc<str>>,
+    /// Time of its decision ([`crate::DecisionEvent::time`]).
+    pub time: Option<f64>,
 }
 
 impl OutcomeEvent {
@@ -49,6 +51,7 @@ impl OutcomeEvent {
             reward: self.reward,
             costs: &self.costs,
             origin,
+            time: self.time,
         }
     }
 }

@@ -85,6 +85,12 @@ impl PublishedPolicy {
         found.map(|(_, own)| own)
     }
 
+    /// Returns true if its bounds hold at a time, as declared drift counts it.
+    pub(crate) fn holds_at(&self, time: Option<f64>) -> bool {
+        let ends = self.until.zip(time);
+        ends.is_none_or(|(until, time)| time <= until)
+    }
+
     /// Records what an agent decides in a round.
     pub(crate) fn new(
         agent: &mut dyn Agent,

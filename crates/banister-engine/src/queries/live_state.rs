@@ -104,7 +104,7 @@ impl Query for ReadState {
     }
 
     fn prepare(&mut self, learner: &mut Core) {
-        self.learned = Some(learner.view());
+        self.learned = Some(learner.view(None));
     }
 
     fn answer(self, state: &mut EngineState) -> Result<ExperimentState, Refusal> {
@@ -112,7 +112,10 @@ impl Query for ReadState {
         let experiment = state.experiment(&self.name)?;
         let learned = match self.learned {
             Some(learned) => learned?,
-            None => experiment.learner.with(|core| core.view())?,
+            None => {
+                let time = experiment.drift_time(&sets, now, 0);
+                experiment.learner.with(|core| core.view(time))?
+            }
         };
         let policy = learned.policy.map(|policy| {
             let budgets = experiment.budgets.clone();

@@ -104,15 +104,16 @@ impl Query for ReadSegments {
     }
 
     fn prepare(&mut self, learner: &mut Core) {
-        self.learned = Some(learner.segments(self.places.clone()));
+        self.learned = Some(learner.segments(None, self.places.clone()));
     }
 
     fn answer(self, state: &mut EngineState) -> Result<SegmentList, Refusal> {
-        let time = state.now;
+        let (sets, time) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
+        let drift_time = experiment.drift_time(&sets, time, 0);
         let (views, total) = match self.learned {
             Some(learned) => learned,
-            None => (experiment.learner).with(|core| core.segments(self.places)),
+            None => (experiment.learner).with(|core| core.segments(drift_time, self.places)),
         };
         let rows = views.into_iter().map(|view| row(experiment, view));
         Ok(SegmentList {

@@ -5,6 +5,7 @@ mod budgets;
 mod clock;
 mod common;
 mod decisions;
+mod drift;
 mod experiments;
 mod interleavings;
 mod kinds;

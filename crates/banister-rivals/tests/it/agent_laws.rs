@@ -91,6 +91,7 @@ impl Case {
             reward: report.reward,
             costs: &report.costs,
             origin: report.origin,
+            time: None,
         }
     }
 
@@ -334,6 +335,7 @@ fn a_restored_agent_and_the_one_that_was_saved_go_on_bit_by_bit() {
                     action: case.problem.safe,
                     segment: case.draw_round(&mut Random::new(1)).segment,
                     safe_probability: Some(0.5),
+                    time: None,
                 };
                 live.announce(&pending).expect("an arm");
                 let mut restored = case.restored(&mut *live);
@@ -606,6 +608,7 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
                 action: report.action,
                 segment: report.given.segment,
                 safe_probability: Some(0.5),
+                time: None,
             };
             // Actions that were offered by features have no number of their own.
             if case.setting != Setting::Offered {

@@ -118,6 +118,7 @@ impl DelayQueue {
                 reward: late.reward,
                 costs: c,
                 origin: Origin::Announced(late.decision),
+                time: None,
             })?;
             (features, costs) = (later, others);
         }

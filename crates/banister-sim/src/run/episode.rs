@@ -137,6 +137,7 @@ impl Episode {
                 reward,
                 costs: &self.costs,
                 origin: Origin::Immediate,
+                time: None,
             };
             if instant {
                 agent.observe(&outcome)?;
@@ -147,6 +148,7 @@ impl Episode {
                 action,
                 segment: outcome.segment,
                 safe_probability: Some(safe_probability),
+                time: None,
             })?;
             (self.queue).push(t, &outcome, segment, &mut self.rng);
             self.queue.deliver(t, agent, segments)?;

@@ -78,7 +78,7 @@ pub struct Estimates {
     moving: bool,
     /// Empty unless some mean may move; none for those that stay.
     windows: Vec<Option<Windows>>,
-    /// Time until which ends are used, in decisions.
+    /// Time until which ends are used.
     until: f64,
     /// The mean that the last outcome proved to have changed.
     changed: Option<Changed>,
@@ -298,8 +298,9 @@ impl Estimates {
                 // Its signals are learned: its own value teaches nothing.
                 units.scale = 0.0;
             }
-            let windows =
-                (lane.is_learned() && units.drift > 0.0).then(|| Windows::new(units.drift));
+            let by_clock = own.drift.is_some_and(|drift| drift.per.is_by_clock());
+            let windows = (lane.is_learned() && units.drift > 0.0)
+                .then(|| Windows::new(units.drift, by_clock));
             if windows.is_some() || !self.windows.is_empty() {
                 self.windows.resize(self.units.len(), None);
                 self.windows.push(windows);
@@ -362,7 +363,7 @@ impl Estimates {
             *own = Change::default();
         }
         if let Some(Some(own)) = self.windows.get_mut(place) {
-            *own = Windows::new(self.units[place].drift);
+            own.clear();
         }
     }
 
@@ -450,19 +451,29 @@ impl Estimates {
             return found.map(|[mean]| mean);
         }
         let n = self.count(arm, signal);
-        let from = arm * self.rules.len();
+        let place = arm * self.rules.len() + signal;
         (n > 0).then(|| {
-            let (learned, mirrored) = self.rules[signal].twin.unwrap_or((signal, false));
-            let moving = self.windows.get(from + learned);
-            let mean = match (moving, self.mixture.get(from + learned)) {
-                (Some(Some(windows)), Some(now)) => {
-                    let mean = windows.mean(self.units[from + learned].drift, now);
-                    if mirrored { 1.0 - mean } else { mean }
-                }
-                _ => self.state[from + signal].sum / n as f64,
-            };
-            self.units[from + signal].common(mean)
+            let window = self.window(arm, signal);
+            let (n, sum) = window.unwrap_or((n, self.state[place].sum));
+            self.units[place].common(sum / n as f64)
         })
+    }
+
+    /// Number and sum of the latest outcomes that bounds of a mean that may move are about.
+    fn window(&self, arm: usize, signal: usize) -> Option<(u64, f64)> {
+        let (learned, mirrored) = self.rules[signal].twin.unwrap_or((signal, false));
+        let place = arm * self.rules.len() + learned;
+        let windows = self.windows.get(place)?.as_ref()?;
+        let now = self.mixture.get(place).filter(|now| now.count() > 0)?;
+        let (n, sum) = windows.tightest(self.units[place].drift, now);
+        Some((n, if mirrored { n as f64 - sum } else { sum }))
+    }
+
+    /// Latest outcomes of an arm that bounds of each signal are about, where means may move; else none.
+    pub(crate) fn windows(&self, arm: usize) -> Vec<Option<u64>> {
+        let signals = self.rules.len() * usize::from(!self.windows.is_empty());
+        let count = |signal| self.window(arm, signal).map(|(count, _)| count);
+        (0..signals).map(count).collect()
     }
 
     /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
@@ -479,7 +490,7 @@ impl Estimates {
         units.shift * self.count(arm, signal) as f64 + units.stretch * self.state[place].sum
     }
 
-    /// Observes one outcome of `arm`, drawn at a time counted in decisions. True if its intervals were computed again.
+    /// Observes one outcome of `arm`, drawn at a time. True if its intervals were computed again.
     #[inline]
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64], time: f64) -> bool {
         self.observe_counted(arm, reward, costs, time).is_some()

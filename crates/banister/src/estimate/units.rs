@@ -13,7 +13,7 @@ pub(super) struct Units {
     /// The same in units of the common range: shift + stretch·y.
     pub(super) shift: f64,
     pub(super) stretch: f64,
-    /// v: most that the mean moves between decisions, in the arm's own units.
+    /// v: most that the mean moves between decisions or in a second, in the arm's own units.
     pub(super) drift: f64,
     /// Half-width for n = 1, of symmetric intervals.
     pub(super) width: f64,
@@ -36,7 +36,7 @@ impl Units {
                 (origin - base) * per_unit
             },
             stretch: if same { 1.0 } else { per_unit / scale },
-            drift: own.drift * scale.abs(),
+            drift: own.speed() * scale.abs(),
             width: 0.0,
         }
     }

@@ -1,7 +1,7 @@
 //! Means that move: windows at dyadic scales, and bounds for the time of use.
 //!
-//! A signal declares v: |μ_t − μ_s| ≤ v|t − s| for every arm, t counted in decisions. The bets of a window that starts
-//! afresh bound the mean of the means at its decisions (`interval/mixture.rs`), which lies within v·(t − s̄) of μ_t, s̄
+//! A signal declares v: |μ_t − μ_s| ≤ v|t − s| for every arm, t counted in decisions or seconds. The bets of a window that
+//! starts afresh bound the mean of the means at its decisions (`interval/mixture.rs`), which lies within v·(t − s̄) of μ_t, s̄
 //! the mean of their times. So for all windows ever started, all their lengths n and all t at once,
 //!
 //! ```text
@@ -28,7 +28,9 @@ pub struct Windows {
     /// Sum of the times of all outcomes' decisions, and the latest of them.
     times: f64,
     latest: f64,
-    /// By scale, from the shortest.
+    /// Windows of 2^`shortest` outcomes, and longer by 2^`step` from scale to scale.
+    shortest: u32,
+    step: usize,
     scales: Vec<Scale>,
 }
 
@@ -86,18 +88,37 @@ struct Start {
 fn scales(v: f64) -> (u32, u32) {
     let log = |x: f64| libm::log2(x).max(0.0) as u32;
     let shortest = log(libm::cbrt(4.0 / (v * v)) / 16.0).clamp(2, 7);
-    (shortest, log(1.0 / v).clamp(shortest, 24))
+    (shortest, log(1.0 / v).clamp(shortest, LONGEST))
 }
+
+/// The longest scale.
+const LONGEST: u32 = 24;
+/// The shortest scale of a mean that moves by the clock, and the step to the next: outcomes may come at any rate, and scales
+/// are fixed beforehand. A window of half or twice the best length is wider by 11 to 14%.
+const BY_CLOCK: (u32, usize) = (6, 2);
 
 impl Windows {
     /// No outcome yet.
-    pub(super) fn new(v: f64) -> Self {
-        let (shortest, longest) = scales(v);
+    pub(super) fn new(v: f64, by_clock: bool) -> Self {
+        let ((shortest, longest), step) = if by_clock {
+            ((BY_CLOCK.0, LONGEST), BY_CLOCK.1)
+        } else {
+            (scales(v), 1)
+        };
+        let scales = (shortest..=longest).step_by(step);
         Self {
             times: 0.0,
             latest: 0.0,
-            scales: vec![Scale::default(); (longest - shortest + 1) as usize],
+            shortest,
+            step,
+            scales: scales.map(|_| Scale::default()).collect(),
         }
+    }
+
+    /// Forgets all outcomes.
+    pub(super) fn clear(&mut self) {
+        (self.times, self.latest) = (0.0, 0.0);
+        self.scales.fill(Scale::default());
     }
 
     /// True if they can be in the place of these, given all outcomes' statistics.
@@ -115,7 +136,8 @@ impl Windows {
         };
         self.times.is_finite()
             && self.latest.is_finite()
-            && self.scales.len() == own.scales.len()
+            && (self.shortest, self.step, self.scales.len())
+                == (own.shortest, own.step, own.scales.len())
             && self.scales.iter().all(follows)
     }
 
@@ -133,23 +155,31 @@ impl Windows {
         self.scales.iter().map(|scale| scale.due).min().unwrap_or(0)
     }
 
-    /// Mean of late: that of a window of about the best length, or of all outcomes while there are few.
-    pub(super) fn mean(&self, v: f64, now: &Mixture) -> f64 {
-        let (shortest, _) = scales(v);
-        let usable = (shortest..).zip(&self.scales).take(5);
-        let full = usable.filter(|(k, _)| now.count() >= 1 << k).last();
-        let window = full.map_or(*now, |(_, scale)| now.since(&scale.older.mixture));
-        window.sum() / window.count() as f64
+    /// Number and sum of the outcomes in the window whose bounds are about the tightest, by four standard errors and its
+    /// age: of length W for an arm that is always played. All outcomes while there are few.
+    pub(super) fn tightest(&self, v: f64, now: &Mixture) -> (u64, f64) {
+        let scales = (self.shortest..).step_by(self.step).zip(&self.scales);
+        let full = scales.take_while(|(k, _)| now.count() >= 1 << k);
+        let windows = full.map(|(_, Scale { older, .. })| {
+            let count = now.count() - older.mixture.count();
+            let n = count as f64;
+            let age = self.latest - (self.times - older.times) / n;
+            let width = 2.0 / libm::sqrt(n) + v * age;
+            (width, (count, now.sum() - older.mixture.sum()))
+        });
+        let all = (f64::INFINITY, (now.count(), now.sum()));
+        let best = windows.fold(all, |best, own| if own.0 < best.0 { own } else { best });
+        best.1
     }
 
     /// The tightest b of the windows that are due, given all outcomes' statistics and the levels ln(1/δ_s) of the ends;
     /// those whose time has come start.
     pub(super) fn compute(&mut self, v: f64, now: &Mixture, log_levels: [Option<f64>; 2]) -> Found {
         let (n, times) = (now.count(), self.times);
-        let (shortest, _) = scales(v);
+        let shortest = self.shortest;
         let share = libm::log(self.scales.len() as f64);
         let (mut tightest, mut refuted) = ([None; 2], false);
-        for (k, scale) in (shortest..).zip(&mut self.scales) {
+        for (k, scale) in (shortest..).step_by(self.step).zip(&mut self.scales) {
             if n < scale.due {
                 continue;
             }

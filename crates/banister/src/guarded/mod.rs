@@ -77,10 +77,7 @@ impl<L: Learner> Guarded<L> {
     /// The policy for the actions that the learner has entered.
     #[inline]
     pub(crate) fn publish(&mut self, only_safe: Option<Fallback>) -> &Decision {
-        if let Some(time) = self.shell.renewed() {
-            self.learner.use_until(&mut self.shell, time);
-            self.shell.stale = true;
-        }
+        self.renew();
         let alarm = (self.shell.monitor.forces_safe()).then_some(Fallback::Alarm);
         if let Some(reason) = only_safe.or(alarm) {
             self.publish_safe(reason);
@@ -94,7 +91,17 @@ impl<L: Learner> Guarded<L> {
             }
         }
         self.shell.decision.outcomes = self.shell.outcomes - self.shell.monitor.forgotten();
+        self.shell.decision.until = self.shell.expiry();
         &self.shell.decision
+    }
+
+    /// Means may have moved: makes bounds hold now.
+    #[inline]
+    fn renew(&mut self) {
+        if let Some(time) = self.shell.renewed() {
+            self.learner.use_until(&mut self.shell, time);
+            self.shell.stale = true;
+        }
     }
 
     #[cold]
@@ -165,6 +172,7 @@ impl<L: Learner> Guarded<L> {
 
 impl<L: Learner> Agent for Guarded<L> {
     fn decide(&mut self, round: &Round) -> Result<&Decision, Error> {
+        self.shell.tell_time(round.time)?;
         self.learner.enter(&mut self.shell, round)?;
         Ok(self.publish(round.only_safe))
     }
@@ -178,7 +186,7 @@ impl<L: Learner> Agent for Guarded<L> {
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
         self.learner.check(&self.shell, outcome)?;
         let holds = self.shell.holds(outcome);
-        if !holds || self.shell.is_full() {
+        if !holds || self.shell.is_full() || !self.shell.is_timed(outcome) {
             self.shell.check_signals(outcome, 0)?;
         }
         self.learn_checked(outcome, holds);
@@ -211,12 +219,17 @@ impl<L: Learner> Agent for Guarded<L> {
     }
 
     fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
+        if round.time.is_some() {
+            self.shell.tell_time(round.time).ok()?;
+        }
         self.learner.enter(&mut self.shell, round).ok()?;
+        self.renew();
         let is_known = action < self.shell.actions();
         is_known.then(|| self.learner.estimate(&mut self.shell, action))
     }
 
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
+        self.renew();
         self.learner.segments(&mut self.shell, places)
     }
 

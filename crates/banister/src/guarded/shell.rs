@@ -8,11 +8,28 @@ use serde::{Deserialize, Serialize};
 use crate::arms::{Arm, Arms};
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
-use crate::error::{Error, broken};
+use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::problem::{ArmRanges, ArmWeights, CheckedProblem};
-use crate::round::{Choice, Outcome};
+use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit};
+use crate::round::{Choice, Outcome, Pending};
+
+/// End of a policy's use, on a grid: of `reach` decisions or seconds.
+#[inline]
+fn end_of_use(time: f64, reach: f64) -> f64 {
+    (libm::ceil(time / reach) * reach).max(time)
+}
+
+/// Time as it was told, where means may move.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Clock {
+    /// The latest time told: a clock that goes back stands still.
+    pub now: f64,
+    /// Time of the first outcome's decision. Learners count from there: outcomes alone decide their bits, and sums of
+    /// times stay short.
+    pub origin: Option<f64>,
+}
 
 /// Everything around a learner that is the same for all.
 #[derive(Debug, Clone)]
@@ -41,9 +58,12 @@ pub struct Shell {
     pub(super) safe_probability: f64,
     /// Alarms raised when the policy was made.
     alarms_seen: u64,
-    /// Decisions that bounds are made for, where means may move, and the last of them.
+    /// Decisions or seconds that bounds are made for, where means may move, and the last of them.
     reach: Option<f64>,
-    pub(super) until: f64,
+    pub(crate) until: f64,
+    /// True if time is the caller's, and has to be told.
+    pub(crate) by_clock: bool,
+    pub(super) clock: Option<Clock>,
     /// True if some guardrail is relative to the safe action's own mean.
     relative: bool,
     /// Room for the costs of an outcome as they count.
@@ -101,6 +121,8 @@ impl Shell {
             alarms_seen: 0,
             reach: problem.reach(),
             until: 0.0,
+            by_clock: problem.drift_unit().is_some_and(DriftUnit::is_by_clock),
+            clock: None,
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
             told: VecDeque::new(),
@@ -110,33 +132,96 @@ impl Shell {
 
     #[inline]
     pub(super) fn is_stale(&self) -> bool {
-        self.stale || self.monitor.raised() != self.alarms_seen
+        let has_expired = self.reach.is_some() && self.now() > self.until;
+        self.stale || has_expired || self.monitor.raised() != self.alarms_seen
     }
 
-    /// Number of the next decision, as a time.
+    /// Time now, as learners count it: that of the clock, or the number of the next decision.
     #[inline]
-    pub(crate) fn now(&self) -> f64 {
-        (self.monitor.last_announced().max(self.outcomes) + 1) as f64
+    fn now(&self) -> f64 {
+        match self.clock {
+            Some(Clock { now, origin }) => now - origin.unwrap_or(now),
+            None => (self.monitor.last_announced().max(self.outcomes) + 1) as f64,
+        }
     }
 
-    /// The time until which bounds have to hold from now on, where means may have moved since they were made.
+    /// Takes note of the time of a round.
+    #[inline]
+    pub(super) fn tell_time(&mut self, time: Option<f64>) -> Result<(), Error> {
+        let time = time.map(|time| finite("time", time)).transpose()?;
+        if let Some(time) = time.filter(|_| self.reach.is_some()) {
+            self.advance(time);
+        } else if self.by_clock {
+            return Err(untimed("every round needs its time in seconds"));
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, time: f64) -> &mut Clock {
+        let (now, origin) = (time, None);
+        let clock = self.clock.get_or_insert(Clock { now, origin });
+        clock.now = clock.now.max(time);
+        clock
+    }
+
+    /// True if the time of an outcome's decision is known.
+    #[inline]
+    pub(crate) fn is_timed(&self, outcome: &Outcome) -> bool {
+        outcome.time.map_or(!self.by_clock, f64::is_finite)
+            || (outcome.time.is_none() && self.clock.is_some() && outcome.origin != Origin::Logged)
+    }
+
+    /// The time until which bounds have to hold from now on, where means may have moved since they were made. It depends
+    /// on the time now alone: an agent that was restored makes the same policies.
     #[inline]
     pub(super) fn renewed(&mut self) -> Option<f64> {
         let reach = self.reach?;
         let now = self.now();
         (now > self.until).then(|| {
-            self.until = now + reach;
+            self.until = end_of_use(now, reach);
             self.until
         })
     }
 
-    /// Number of an outcome's decision, as a time; this is the last outcome so far.
+    /// The time until which bounds made at a time hold; 0 where means stay.
+    pub(crate) fn until_from(&self, time: f64) -> f64 {
+        self.reach.map_or(0.0, |reach| end_of_use(time, reach))
+    }
+
+    /// The same as callers tell it; none while nothing is known that could age.
     #[inline]
-    pub(crate) fn time_of(&self, outcome: &Outcome) -> f64 {
-        match outcome.origin {
-            Origin::Announced(decision) | Origin::InOrder { decision, .. } => decision as f64,
-            Origin::Immediate | Origin::Logged => self.outcomes as f64,
+    pub(super) fn expiry(&self) -> Option<f64> {
+        self.reach?;
+        match self.clock {
+            Some(clock) => clock.origin.map(|origin| origin + self.until),
+            None => Some(self.until),
         }
+    }
+
+    /// Time of an outcome's decision, as learners count it; this is the last outcome so far.
+    #[inline]
+    pub(crate) fn time_of(&mut self, outcome: &Outcome) -> f64 {
+        let counted = match outcome.origin {
+            Origin::Announced(decision) | Origin::InOrder { decision, .. } => decision,
+            Origin::Immediate | Origin::Logged => self.outcomes,
+        };
+        self.since_origin(outcome.time, counted)
+    }
+
+    /// Time of a decision whose outcome comes later.
+    pub(crate) fn time_of_pending(&mut self, pending: &Pending) -> f64 {
+        self.since_origin(pending.time, pending.decision)
+    }
+
+    #[inline]
+    fn since_origin(&mut self, time: Option<f64>, counted: u64) -> f64 {
+        if self.reach.is_none() {
+            return 0.0;
+        }
+        let Some(time) = time.or(self.clock.map(|clock| clock.now)) else {
+            return counted as f64;
+        };
+        time - *self.advance(time).origin.get_or_insert(time)
     }
 
     /// Number of actions in the round, retired arms included.
@@ -233,12 +318,18 @@ impl Shell {
         (self.problem).holds(Some(outcome.action), outcome.reward, outcome.costs)
     }
 
-    /// Refuses signals that are no observations, and outcomes beyond the horizon.
+    /// Refuses signals that are no observations, outcomes of an unknown time, and those beyond the horizon.
     #[cold]
     pub(crate) fn check_signals(&self, outcome: &Outcome, others: u64) -> Result<(), Error> {
         let (horizon, intervals) = self.room;
         if self.outcomes.saturating_add(others) >= horizon {
             return Err(Error::HorizonExceeded { horizon, intervals });
+        }
+        if !self.is_timed(outcome) {
+            outcome.time.map_or(Ok(0.0), |time| finite("time", time))?;
+            return Err(untimed(
+                "an outcome needs the time of its decision, in seconds",
+            ));
         }
         let Outcome { reward, costs, .. } = *outcome;
         if self.monitor.is_on() {
@@ -349,4 +440,10 @@ impl Shell {
         });
         Ok(())
     }
+}
+
+#[cold]
+fn untimed(needs: &str) -> Error {
+    let allowed = format!("means drift by the clock (per hour or day): {needs}");
+    Error::invalid("time", "absent", allowed)
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::shell::Told;
+use super::shell::{Clock, Told};
 use super::{Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::arms::Arm;
@@ -31,6 +31,8 @@ struct Snapshot<C, S> {
     config: C,
     problem: Problem,
     outcomes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock: Option<Clock>,
     arms: Vec<Arm>,
     /// Weights that were in force earlier, the oldest first.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
@@ -95,7 +97,12 @@ impl<L: Learner> Guarded<L> {
         if shell.monitor.forgotten() > snapshot.outcomes || snapshot.outcomes >= u64::MAX / 2 {
             return Err(broken("`outcomes` is impossible"));
         }
+        let is_possible = |clock: Clock| clock.origin.unwrap_or(clock.now) <= clock.now;
+        if !snapshot.clock.is_none_or(is_possible) {
+            return Err(broken("`clock` is impossible"));
+        }
         shell.outcomes = snapshot.outcomes;
+        shell.clock = snapshot.clock;
         learner.forget(shell);
         learner.restore(shell, snapshot.learner)?;
         shell.stale = true;
@@ -143,6 +150,7 @@ impl<L: Learner> Guarded<L> {
             config: learner.config(),
             problem: shell.problem.declared.clone(),
             outcomes: shell.outcomes,
+            clock: shell.clock,
             arms: shell.arms.list().to_vec(),
             told: shell.told.clone(),
             monitor: shell.monitor.save(),

@@ -35,8 +35,8 @@ impl Monitor {
         let guardrails = &problem.guardrails;
         let unwatched = (0..guardrails.len()).find(|&i| !self.watches(i));
         let moving: Vec<String> = (problem.each_signal())
-            .filter(|(_, signal)| signal.drift > 0.0)
-            .map(|(name, signal)| format!("{name} by at most {} per decision", signal.drift))
+            .filter_map(|(name, signal)| Some((name, signal.drift.filter(|drift| drift.by > 0.0)?)))
+            .map(|(name, drift)| format!("{name} by at most {drift}"))
             .collect();
         let mut still = "means do not change".to_string();
         if !moving.is_empty() {

@@ -31,6 +31,8 @@ pub(crate) struct Drawn {
     pub pooled: bool,
     /// Probability that its policy gave the safe action, where it is known.
     pub safe_probability: Option<f64>,
+    /// Time of it, as learners count it.
+    pub time: f64,
 }
 
 /// A decision, and its outcome once that has come.
@@ -72,8 +74,6 @@ pub(crate) struct Turn {
     pub segment: Option<usize>,
     pub drawn: Option<Drawn>,
     pub reward: f64,
-    /// Number of the decision.
-    pub number: u64,
 }
 
 impl Default for Order {
@@ -202,7 +202,6 @@ impl Order {
             segment: front.segment,
             drawn: front.drawn,
             reward: front.reward,
-            number: front.number,
         })
     }
 

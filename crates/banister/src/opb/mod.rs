@@ -90,10 +90,12 @@ impl Opb {
     /// Publishes the policy for the next round, with its certificate.
     ///
     /// Never fails: without a provable margin, or if the solver's answer does not check, the policy
-    /// is the safe action, and the certificate says so.
+    /// is the safe action, and the certificate says so. So it is where means drift by the clock, which
+    /// [`crate::Agent::decide`] takes the time of.
     #[inline]
     pub fn decide(&mut self) -> &Decision {
-        self.publish(None)
+        let untimed = (self.shell.by_clock).then_some(Fallback::MarginNotProven);
+        self.publish(untimed)
     }
 
     /// Takes one outcome: the arm that was played, its reward and one cost per guardrail.
@@ -103,7 +105,8 @@ impl Opb {
     pub fn observe(&mut self, arm: usize, reward: f64, costs: &[f64]) -> Result<(), Error> {
         let outcome = Outcome::of_arm(arm, reward, costs);
         let holds = self.shell.holds(&outcome);
-        if !(holds && arm < self.shell.arms.len()) || self.shell.is_full() {
+        let is_plain = holds && arm < self.shell.arms.len() && self.shell.is_timed(&outcome);
+        if !is_plain || self.shell.is_full() {
             self.check(&outcome, 0)?;
         }
         self.learn_checked(&outcome, holds);

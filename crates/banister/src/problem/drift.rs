@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Problem;
 use crate::error::{Error, finite};
 
-/// Most that the mean of a signal may move in a unit of time, for every arm: |μ_t − μ_s| ≤ by·|t − s|.
+/// Most that the mean of a signal may move in a unit of time, for every arm: |μ_t − μ_s| ≤ by·|t − s|, also within a
+/// unit: a mean that may jump by 0.01 once a day moves faster than 0.01 per day.
 ///
 /// ```
 /// use banister::Guardrail;
@@ -31,9 +33,40 @@ pub struct Drift {
 pub enum DriftUnit {
     /// One decision of the agent.
     Decision,
+    /// An hour on the caller's clock ([`crate::Round::time`]).
+    Hour,
+    /// A day on the caller's clock.
+    Day,
+}
+
+impl DriftUnit {
+    /// True if time is that of the caller's clock.
+    pub fn is_by_clock(self) -> bool {
+        self != Self::Decision
+    }
+
+    /// Its name, and its length in decisions or seconds.
+    fn parts(self) -> (&'static str, f64) {
+        match self {
+            Self::Decision => ("decision", 1.0),
+            Self::Hour => ("hour", 3600.0),
+            Self::Day => ("day", 86_400.0),
+        }
+    }
+}
+
+impl std::fmt::Display for Drift {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} per {}", self.by, self.per.parts().0)
+    }
 }
 
 impl Drift {
+    /// v: the same per decision, or per second.
+    pub(crate) fn speed(&self) -> f64 {
+        self.by / self.per.parts().1
+    }
+
     /// Refuses what is no speed; `width` is that of the signal's range.
     pub(super) fn check(&self, field: &str, width: f64) -> Result<(), Error> {
         let field = format!("{field}.drift.by");
@@ -45,5 +78,38 @@ impl Drift {
             return Err(Error::invalid(field, self.by, allowed));
         }
         Ok(())
+    }
+}
+
+/// Refuses drifts that are counted in decisions beside others by the clock: there is one time for all.
+pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
+    let beside = problem.signals.values().map(|signal| signal.config().drift);
+    let drifts = std::iter::once(problem.reward.drift)
+        .chain(problem.guardrails.iter().map(|guardrail| guardrail.drift))
+        .chain(beside)
+        .enumerate()
+        .filter_map(|(place, drift)| drift.map(|drift| (place, drift)));
+    let mut first = None;
+    for (place, drift) in drifts {
+        let by_clock = drift.per.is_by_clock();
+        if *first.get_or_insert(by_clock) != by_clock {
+            let field = format!("{}.per", field_of(problem, place));
+            let allowed = "drifts of one problem are all per decision, or all per hour or day";
+            return Err(Error::invalid(field, drift, allowed));
+        }
+    }
+    Ok(())
+}
+
+/// Field of the drift of a signal: 0 the reward, 1 + i guardrail i, then those declared beside them.
+pub(super) fn field_of(problem: &Problem, place: usize) -> String {
+    let guardrails = problem.guardrails.len();
+    match place.checked_sub(1) {
+        None => "reward.drift".into(),
+        Some(i) if i < guardrails => format!("guardrail[{i}].drift"),
+        Some(i) => {
+            let name = problem.signals.keys().nth(i - guardrails);
+            format!("signals.{}.drift", name.map_or("", |name| name))
+        }
     }
 }

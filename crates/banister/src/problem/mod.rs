@@ -108,28 +108,33 @@ impl CheckedProblem {
         (0..self.width()).map(|s| (self.signal_name(s), self.signal_of(0, s).1))
     }
 
-    /// Decisions that a policy may be used for beyond the next, where means may move.
+    /// Decisions, or seconds, that a policy is used for, where means may move.
     pub(crate) fn reach(&self) -> Option<f64> {
-        let speed = |signal: &Signal| signal.drift / signal.unit();
+        let speed = |signal: &Signal| signal.speed() / signal.unit();
         let fastest = self
             .each_signal()
-            .map(|(_, signal)| speed(signal))
+            .map(|(_, own)| speed(own))
             .fold(0.0, f64::max);
-        (fastest > 0.0).then(|| (MOVED / fastest).floor())
+        (fastest > 0.0).then(|| (MOVED / fastest).floor().max(1.0))
+    }
+
+    /// A unit of time that means may move in; `None` if they stay.
+    pub fn drift_unit(&self) -> Option<DriftUnit> {
+        let drifts = self.each_signal().filter_map(|(_, own)| own.drift);
+        let mut moving = drifts.filter(|drift| drift.by > 0.0);
+        moving.next().map(|drift| drift.per)
     }
 
     /// Refuses declared drift, where it cannot be followed.
     pub fn refuse_drift(&self, why: &str) -> Result<(), Error> {
-        let moves = |(_, signal): &(&str, &Signal)| signal.drift > 0.0;
-        let place = self.each_signal().position(|own| moves(&own));
-        place.map_or(Ok(()), |place| {
-            let field = match place.checked_sub(1) {
-                None => "reward.drift".into(),
-                Some(i) if i < self.guardrails.len() => format!("guardrail[{i}].drift"),
-                Some(_) => format!("signals.{}.drift", self.signal_name(place)),
-            };
-            Err(Error::invalid(field, "given", why))
-        })
+        let mut signals = self.each_signal();
+        match signals.position(|(_, signal)| signal.speed() > 0.0) {
+            None => Ok(()),
+            Some(place) => {
+                let field = drift::field_of(&self.declared, place);
+                Err(Error::invalid(field, "given", why))
+            }
+        }
     }
 }
 
@@ -172,6 +177,7 @@ impl Problem {
         self.check_measured()?;
         let (declared, sums) = self.with_shared_signals()?;
         self.check_used(&sums)?;
+        drift::check_units(&declared)?;
         let signals = Signals::new(&declared)?;
         let reward = self.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();

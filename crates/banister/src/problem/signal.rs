@@ -102,8 +102,8 @@ pub struct Signal {
     pub sub_gaussian: Option<f64>,
     /// True if observations above `hi` count as `hi`.
     pub capped: bool,
-    /// Most that a mean moves between decisions, in the signal's units.
-    pub drift: f64,
+    /// Most that a mean moves.
+    pub drift: Option<Drift>,
     /// 1/(hi − lo).
     scale: f64,
     /// Lowest and highest observation at all: [`FAR`] from the range.
@@ -190,7 +190,7 @@ impl SignalConfig {
             hi,
             sub_gaussian: self.sub_gaussian,
             capped: cap.is_some(),
-            drift: self.drift.map_or(0.0, |drift| drift.by),
+            drift: self.drift,
             scale: 1.0 / (hi - lo),
             far: ((lo - far).max(f64::MIN), (hi + far).min(f64::MAX)),
         }
@@ -198,6 +198,11 @@ impl SignalConfig {
 }
 
 impl Signal {
+    /// v: most that a mean moves between decisions, or in a second.
+    pub(crate) fn speed(&self) -> f64 {
+        self.drift.map_or(0.0, |drift| drift.speed())
+    }
+
     /// A value in standard units: 0 at the low end, 1 at the high end.
     #[inline]
     pub fn standardise(&self, x: f64) -> f64 {

@@ -207,6 +207,7 @@ impl Learner for SegmentLearner {
         self.segments.forget();
         let config = self.checked.pairs_in(shell.monitor.epoch());
         self.pairs = Estimates::new(&shell.problem, &config);
+        self.pairs.use_until(shell.until);
         for segment in 0..self.segments.list.len() {
             self.segments.list[segment].pairs.clear();
             self.add_pairs(shell, segment);
@@ -342,6 +343,7 @@ impl SegmentLearner {
     fn reset_pool(&mut self, shell: &Shell) {
         let config = (self.checked).pool_in(shell.monitor.epoch(), self.segments.pools);
         self.pool = Estimates::new(&shell.problem, &config);
+        self.pool.use_until(shell.until);
         for arm in 0..shell.arms.len() {
             (self.pool).add(&shell.problem, arm, arm == shell.safe);
         }

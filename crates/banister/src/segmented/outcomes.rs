@@ -13,7 +13,8 @@ impl SegmentLearner {
     /// before that outcome is seen.
     pub(super) fn draw(&mut self, shell: &mut Shell, pending: &Pending) -> Next {
         let arm = pending.action;
-        let segment = self.count_context(shell);
+        let time = shell.time_of_pending(pending);
+        let segment = self.count_context(shell, time);
         *self.segments.waiting(segment) += 1;
         if let Some(s) = segment {
             self.pairs.number(self.segments.list[s].pairs[arm]);
@@ -27,6 +28,7 @@ impl SegmentLearner {
             segment,
             pooled,
             safe_probability: pending.safe_probability,
+            time,
         };
         let given_up =
             (shell.monitor).announce_in(pending.decision, pending.safe_probability, Some(drawn));
@@ -40,11 +42,13 @@ impl SegmentLearner {
             shell.monitor.give_up(decision)
         } else {
             let is_current = shell.monitor.is_current(Origin::Announced(decision));
+            let time = shell.time_of_pending(pending);
             is_current.then(|| Drawn {
                 arm: pending.action,
                 segment: self.entered,
                 pooled: self.block() == POOL && decision > self.pool_since,
                 safe_probability: None,
+                time,
             })
         };
         // Its context was counted, and the outcome may still be reported by its arm.
@@ -72,7 +76,7 @@ impl SegmentLearner {
             }
         }));
         let reward = problem.own_signal(drawn.arm, 0).lo;
-        let found = Learned::from(&mut self.pool, drawn.arm, (reward, &costs), shell.now());
+        let found = Learned::from(&mut self.pool, drawn.arm, (reward, &costs), drawn.time);
         shell.counted = costs;
         if found.computed {
             self.change(POOL);
@@ -97,16 +101,16 @@ impl SegmentLearner {
 
     /// The segment entered last, of an outcome that came at once. It counts the context, unless a decision there waits
     /// for its outcome: that one's was counted.
-    fn meet_segment(&mut self, shell: &mut Shell) -> Option<usize> {
+    fn meet_segment(&mut self, shell: &mut Shell, time: f64) -> Option<usize> {
         let segment = self.learn_of_segment(shell);
         if self.segments.has_come(segment) {
             return segment;
         }
-        self.count_context(shell)
+        self.count_context(shell, time)
     }
 
     /// Counts a context of the segment entered last, after its decision: the table was fixed before.
-    fn count_context(&mut self, shell: &mut Shell) -> Option<usize> {
+    fn count_context(&mut self, shell: &mut Shell, time: f64) -> Option<usize> {
         self.learn_of_segment(shell);
         self.segments.count(self.entered);
         if self.watches_segments {
@@ -115,22 +119,28 @@ impl SegmentLearner {
                 self.rebuild(shell);
             }
         } else if self.segments.is_time_to_look() {
-            self.look(shell);
+            self.look(shell, time);
         }
         self.entered
     }
 
-    /// Tells segments apart if that is estimated to earn more than not to.
+    /// Tells segments apart if that is estimated to earn more than not to, by bounds of the time of a decision: outcomes
+    /// alone decide it, not who asked for a policy since.
     #[cold]
-    fn look(&mut self, shell: &mut Shell) {
+    fn look(&mut self, shell: &mut Shell, time: f64) {
         if !self.segments.may_leave_pool() {
             return;
         }
         let mut apart = self.segments.clone();
         apart.leave_pool();
+        let until = shell.until_from(time);
+        self.pairs.use_until(until);
+        self.pool.use_until(until);
         // The new pool is taken for what the old one was: it is small, and nothing is certified by this.
         let (together, _) = self.earnings(shell, &self.segments);
         let (earned, variance) = self.earnings(shell, &apart);
+        self.pairs.use_until(shell.until);
+        self.pool.use_until(shell.until);
         // Two standard errors: the best of many estimates looks better than it is.
         if earned > together + 2.0 * variance.sqrt() {
             self.segments = apart;
@@ -186,9 +196,10 @@ impl SegmentLearner {
             origin,
             ..
         } = *outcome;
+        let time = shell.time_of(outcome);
         // A log's contexts are another policy's, and need not come with the frequencies that are met here.
         let segment = match origin {
-            Origin::Immediate => self.meet_segment(shell),
+            Origin::Immediate => self.meet_segment(shell, time),
             Origin::Logged => self.learn_of_segment(shell),
             _ => {
                 self.segments.has_come(self.entered);
@@ -196,7 +207,6 @@ impl SegmentLearner {
             }
         };
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
-        let time = shell.time_of(outcome);
         let is_forgotten = shell.monitor.is_forgotten(outcome);
         if is_forgotten {
             shell.monitor.forget();
@@ -222,6 +232,7 @@ impl SegmentLearner {
                     Origin::Announced(_) | Origin::Logged => false,
                 },
             safe_probability: None,
+            time,
         };
         if matches!(origin, Origin::InOrder { .. }) {
             shell.monitor.came(&shell.problem, &drawn);
@@ -236,10 +247,13 @@ impl SegmentLearner {
         let (pool, taken) = (&mut self.pool, shell.outcomes);
         let learn = |turn: &Turn, costs: &[f64]| {
             if let Some(Drawn {
-                arm, pooled: true, ..
+                arm,
+                pooled: true,
+                time,
+                ..
             }) = turn.drawn
             {
-                let found = Learned::from(pool, arm, (turn.reward, costs), turn.number as f64);
+                let found = Learned::from(pool, arm, (turn.reward, costs), time);
                 pooled.computed |= found.computed;
                 if found.changed.is_some() {
                     (pooled.changed, changed_arm) = (found.changed, arm);

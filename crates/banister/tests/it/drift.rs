@@ -6,7 +6,7 @@ use crate::common::{self, Random, at_most};
 use banister::monitor::{Alarm, AlarmKind};
 use banister::{
     Agent, AgentConfig, Drift, DriftUnit, Guardrail, OnBreach, Opb, OpbConfig, Origin, Outcome,
-    Pending, Problem, Registry as _, Round, Segmented, SegmentedConfig,
+    Pending, Problem, Registry as _, Round, Segmented, SegmentedConfig, SignalConfig,
 };
 use serde_json::{Value, json};
 
@@ -14,11 +14,12 @@ const TAU: f64 = 0.2;
 const SAFE: f64 = 0.05;
 
 fn declared(drift: f64) -> Problem {
+    declared_per(drift, DriftUnit::Decision)
+}
+
+fn declared_per(by: f64, per: DriftUnit) -> Problem {
     let guardrail = Guardrail {
-        drift: Some(Drift {
-            by: drift,
-            per: DriftUnit::Decision,
-        }),
+        drift: Some(Drift { by, per }),
         ..at_most(TAU, Some(SAFE))
     };
     common::problem(2, vec![guardrail])
@@ -105,11 +106,175 @@ fn a_drift_that_is_declared_too_small_is_refuted() {
     assert!(soon >= 9, "{soon} of {runs}");
 }
 
+/// Times of decisions, in seconds: a busy hour and a quiet rest of the day, every tenth day.
+fn market_days(days: u64) -> Vec<f64> {
+    let mut times = Vec::new();
+    for day in (0..days).step_by(10) {
+        let start = day as f64 * DAY;
+        times.extend((0..7000).map(|i| start + i as f64 * 0.5));
+        times.extend((0..1000).map(|i| start + 3600.0 + i as f64 * 80.0));
+    }
+    times
+}
+
+const DAY: f64 = 86_400.0;
+
+/// Rounds whose policy broke the guardrail, and the mean probability of the arm over what a clairvoyant gives it.
+fn play_at(times: &[f64], problem: &Problem, seed: u64, cost: impl Fn(f64) -> f64) -> (u64, f64) {
+    let config = OpbConfig {
+        delta: 0.1,
+        on_breach: Some(OnBreach::Alert),
+        ..OpbConfig::default()
+    };
+    let mut agent: Box<dyn Agent> = Box::new(Opb::new(problem, &config).unwrap());
+    let is_timed = problem.guardrails[0].drift.unwrap().per != DriftUnit::Decision;
+    let mut rng = Random::new(seed);
+    let (mut violating, mut used, mut possible) = (0, 0.0, 0.0);
+    for &time in times {
+        let round = Round {
+            time: is_timed.then_some(time),
+            ..Round::default()
+        };
+        let decision = agent.decide(&round).unwrap();
+        let (truth, p) = (cost(time), decision.probability(1));
+        assert!(!is_timed || decision.until.is_none_or(|until| until >= time));
+        violating += u64::from(p * truth + (1.0 - p) * SAFE > TAU + 1e-12);
+        used += p;
+        possible += ((TAU - SAFE) / (truth - SAFE)).min(1.0);
+        let arm = decision.draw(rng.unit());
+        let (reward, mean) = if arm == 1 { (0.9, truth) } else { (0.1, SAFE) };
+        let costs = [rng.bernoulli(mean)];
+        let outcome = Outcome::of_arm(arm, rng.bernoulli(reward), &costs);
+        agent.observe(&outcome).unwrap();
+    }
+    (violating, used / possible)
+}
+
+/// A season of sixty days under traffic that comes and goes: a drift per day is kept at every moment. The same speed
+/// per decision, on average, is not: after the quiet days bounds are too young.
+#[test]
+fn a_drift_by_the_clock_is_kept_however_decisions_come() {
+    let (days, runs) = (120, 10);
+    let period = 60.0 * DAY;
+    let cost = |t: f64| 0.25 + 0.1 * (2.0 * PI * t / period).sin();
+    let by = 0.1 * 2.0 * PI / 60.0;
+    let times = market_days(days);
+    let by_clock = declared_per(by, DriftUnit::Day);
+    let counted = declared_per(by * days as f64 / times.len() as f64, DriftUnit::Decision);
+    let (mut violating, mut share, mut blind) = (0, 0.0, 0);
+    for seed in 0..runs {
+        let run = play_at(&times, &by_clock, seed, cost);
+        violating += usize::from(run.0 > 0);
+        share += run.1 / runs as f64;
+        blind += play_at(&times, &counted, seed, cost).0;
+    }
+    println!("{violating} of {runs} runs violate, share {share:.3}; per decision {blind} rounds");
+    // P(more than 4 of 10 | 0.1) = 0.0016.
+    assert!(violating <= 4, "{violating} of {runs}");
+    assert!(share >= 0.6, "{share}");
+    assert!(blind > 1000, "{blind}");
+}
+
+/// Nothing is played for a while: bounds are as wide as the time is long, whatever the clock counts from, and a clock that
+/// goes back stands still.
+#[test]
+fn what_is_not_played_becomes_unknown_by_the_clock() {
+    let problem = declared_per(0.01, DriftUnit::Hour);
+    let agent_since = |origin: f64| {
+        let mut agent = Opb::new(&problem, &OpbConfig::default()).unwrap();
+        let mut rng = Random::new(8);
+        for t in 0..4000 {
+            let costs = [rng.bernoulli(0.1)];
+            let outcome = Outcome {
+                time: Some(origin + t as f64),
+                ..Outcome::of_arm(t % 2, 0.5, &costs)
+            };
+            Agent::observe(&mut agent, &outcome).unwrap();
+        }
+        let mut agent: Box<dyn Agent> = Box::new(agent);
+        let mut at = |t: f64| {
+            let round = Round {
+                time: Some(origin + t),
+                ..Round::default()
+            };
+            let decision = agent.decide(&round).unwrap();
+            let (policy, until) = (decision.policy.clone(), decision.until.unwrap() - origin);
+            (policy, until, agent.estimate(&round, 1).unwrap())
+        };
+        [at(4000.0), at(7600.0), at(4000.0), at(4e6)]
+    };
+    let [first, later, back, last] = agent_since(0.0);
+    let wider = later.2.costs[0].upper - first.2.costs[0].upper;
+    assert!((wider - 0.01).abs() < 0.0021, "{wider}");
+    assert_eq!(back, later);
+    assert_eq!(last.2.costs[0].upper, 1.0);
+    assert_eq!(last.2.windows, [None, first.2.windows[1]]);
+    assert!((100..=2000).contains(&first.2.windows[1].unwrap()));
+    assert_eq!(agent_since(1.7e9), [first, later, back, last]);
+}
+
+/// Ten decisions move a mean by a thousandth: a policy for them is stale after it, though no outcome came.
+#[test]
+fn a_policy_that_has_expired_is_stale() {
+    let mut agent = Opb::new(&declared(1e-4), &OpbConfig::default()).unwrap();
+    agent.observe(1, 0.5, &[0.0]).unwrap();
+    let until = agent.decide().until.unwrap() as u64;
+    for decision in 1..=until {
+        assert!(!agent.view().is_stale, "{decision} of {until}");
+        let pending = Pending {
+            decision,
+            action: 1,
+            segment: None,
+            safe_probability: None,
+            time: None,
+        };
+        agent.announce(&pending).unwrap();
+    }
+    assert!(agent.view().is_stale);
+    assert!(agent.decide().until.unwrap() as u64 > until);
+}
+
+#[test]
+fn a_time_that_is_needed_is_asked_for() {
+    let problem = declared_per(0.01, DriftUnit::Day);
+    let mut agent = Opb::new(&problem, &OpbConfig::default()).unwrap();
+    assert_eq!(agent.decide().policy, [(0, 1.0)]);
+    assert!(agent.observe(1, 0.5, &[0.0]).is_err());
+    let agent: &mut dyn Agent = &mut agent;
+    let at = |time: Option<f64>| Round {
+        time,
+        ..Round::default()
+    };
+    let logged = |time: Option<f64>| Outcome {
+        origin: Origin::Logged,
+        time,
+        ..Outcome::of_arm(1, 0.5, &[0.0])
+    };
+    for time in [None, Some(f64::NAN), Some(f64::INFINITY)] {
+        let error = agent.decide(&at(time)).unwrap_err().to_string();
+        assert!(error.contains("`time`"), "{error}");
+    }
+    agent.decide(&at(Some(5.0))).unwrap();
+    for time in [None, Some(f64::NAN)] {
+        let outcome = logged(time);
+        let error = agent.check(&outcome, 0).unwrap_err();
+        assert!(error.to_string().contains("`time`"), "{error}");
+        assert_eq!(agent.observe(&outcome), Err(error));
+    }
+    agent.observe(&Outcome::of_arm(1, 0.5, &[0.0])).unwrap();
+    agent.observe(&logged(Some(-3.0))).unwrap();
+}
+
 /// Saved and restored in the midst, agents go on bit by bit; late outcomes count from their own decisions.
 #[test]
 fn a_saved_agent_goes_on_bit_by_bit() {
-    for segmented in [false, true] {
-        let problem = declared(1e-4);
+    for (segmented, per) in [
+        (false, DriftUnit::Decision),
+        (true, DriftUnit::Decision),
+        (false, DriftUnit::Hour),
+        (true, DriftUnit::Hour),
+    ] {
+        let problem = declared_per(1e-4, per);
         let build = || -> Box<dyn Agent> {
             if segmented {
                 Box::new(Segmented::new(&problem, &SegmentedConfig::default()).unwrap())
@@ -121,7 +286,10 @@ fn a_saved_agent_goes_on_bit_by_bit() {
         let mut rng = Random::new(3);
         let mut late = Vec::new();
         for t in 1..3000_u64 {
-            let round = Round::in_segment(if t % 3 == 0 { "a" } else { "b" });
+            let round = Round {
+                time: (per == DriftUnit::Hour).then_some((t * t) as f64 * 0.01),
+                ..Round::in_segment(if t % 3 == 0 { "a" } else { "b" })
+            };
             if t % 700 == 0 {
                 let saved = agent.save().unwrap();
                 let mut twin = AgentConfig::restore(&saved).unwrap().agent;
@@ -137,6 +305,7 @@ fn a_saved_agent_goes_on_bit_by_bit() {
                 action,
                 segment: round.segment,
                 safe_probability: Some(decision.probability(0)),
+                time: round.time,
             };
             agent.announce(&pending).unwrap();
             late.push(pending);
@@ -146,6 +315,7 @@ fn a_saved_agent_goes_on_bit_by_bit() {
                 .observe(&Outcome {
                     segment: due.segment,
                     origin: Origin::Announced(due.decision),
+                    time: due.time,
                     ..Outcome::of_arm(due.action, 0.5, &cost)
                 })
                 .unwrap();
@@ -227,6 +397,15 @@ fn bad_drift_is_refused() {
         };
         refuse(guardrail, "`guardrail[0].drift.by`");
     }
+    let mixed = Problem {
+        reward: SignalConfig {
+            drift: Some(moving(1e-6)),
+            ..SignalConfig::default()
+        },
+        ..declared_per(0.01, DriftUnit::Day)
+    };
+    let error = mixed.check().unwrap_err().to_string();
+    assert!(error.contains("`guardrail[0].drift.per`"), "{error}");
     let noisy = Guardrail {
         drift: Some(moving(1e-6)),
         sub_gaussian: Some(0.1),

@@ -297,6 +297,7 @@ fn an_arm_that_is_told_to_have_changed_is_learned_anew() {
             action: 1,
             segment: None,
             safe_probability: Some(0.5),
+            time: None,
         };
         agent.announce(&pending).unwrap();
     };

@@ -255,8 +255,12 @@ impl CheckedDeclaration {
 /// Refuses an agent whose first decision is not made of finite numbers: its parameters overflow.
 pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
     let safe = agent.view().safe;
-    let belief = agent.estimate(&Round::default(), safe);
-    let decision = agent.decide(&Round::default());
+    let round = Round {
+        time: Some(0.0),
+        ..Round::default()
+    };
+    let belief = agent.estimate(&round, safe);
+    let decision = agent.decide(&round);
     let decision = decision.map_err(|e| Refusal::of(e, str::to_string))?;
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
     for guardrail in &decision.guardrails {

@@ -268,11 +268,6 @@ impl Declaration {
                 [own.signal.lo, own.signal.hi],
             )?;
         }
-        let why =
-            "the service does not follow drift yet: leave it out, or decide in Rust or Python";
-        standard
-            .refuse_drift(why)
-            .map_err(|e| Refusal::of(e, problem_field))?;
         let config = self.config(kind, &arms, is_new)?.resolved(&problem);
         if is_new {
             let mut agent = config.build(&problem).map_err(|error| match error {

@@ -281,6 +281,7 @@ impl Experiment {
                 action,
                 policy,
                 segment,
+                time,
             } => {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
@@ -293,6 +294,7 @@ impl Experiment {
                         action,
                         segment,
                         safe_probability: waits.then_some(0.0),
+                        time,
                     }))?;
                 }
                 if self.is_forced_by_missing() != self.inputs.is_forced {
@@ -414,6 +416,7 @@ impl Experiment {
             action: decision.action,
             segment: decision.segment.clone(),
             safe_probability,
+            time: decision.time,
         }))
     }
 

@@ -10,6 +10,7 @@ use crate::refusal::Refusal;
 use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
 use crate::state::experiment_info::info;
 use crate::state::learner::{Detached, LearnerEvent, add_arm};
+use crate::time::{ClockSets, Timestamp};
 
 /// Length of features from which on a learner is detached: below it decisions take microseconds.
 const LONG_FEATURES: usize = 64;
@@ -31,12 +32,23 @@ impl Experiment {
     /// The policy for a request, as known now.
     pub(crate) fn policy(
         &mut self,
+        time: Option<f64>,
         segment: Option<&str>,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
         self.learner
-            .with(|core| core.policy(segment, context, candidates))
+            .with(|core| core.policy(time, segment, context, candidates))
+    }
+
+    /// Time of a decision made now and after `others`, as declared drift counts it, where there is one. Events alone say
+    /// when the clock was set.
+    pub(crate) fn drift_time(&self, sets: &ClockSets, now: Timestamp, others: u64) -> Option<f64> {
+        Some(if self.checked.standard.drift_unit()?.is_by_clock() {
+            sets.most_seconds_since(self.key, self.created, now)
+        } else {
+            (self.counts.decisions + others + 1) as f64
+        })
     }
 
     /// Returns true if decisions take so long that others should not wait for them.

@@ -132,9 +132,12 @@ impl Experiment {
         // How far a random stream was drawn is no part of what was learned.
         let mut agent: serde_json::Value =
             serde_json::from_str(&learned.agent).map_err(unwritable)?;
-        if let Some(stream) = agent["learner"].get_mut("stream") {
-            stream.take();
-            learned.agent = agent.to_string();
+        // Nor is the time at which somebody last asked.
+        for part in ["/learner/stream", "/clock/now"] {
+            if let Some(own) = agent.pointer_mut(part) {
+                own.take();
+                learned.agent = agent.to_string();
+            }
         }
         let learned = serde_json::to_vec(&learned).map_err(unwritable)?;
         Ok(blake3::hash(&learned).to_hex().to_string())

@@ -45,6 +45,8 @@ pub(crate) struct PendingDecision {
     pub segment: Option<Arc<str>>,
     /// Probability of its safe action, where outcomes come in any order.
     pub safe_probability: Option<f64>,
+    /// Its time ([`crate::DecisionEvent::time`]).
+    pub time: Option<f64>,
 }
 
 impl PendingDecision {
@@ -54,6 +56,7 @@ impl PendingDecision {
             action: self.action as usize,
             segment: self.segment.as_deref(),
             safe_probability: self.safe_probability,
+            time: self.time,
         }
     }
 }
@@ -97,6 +100,8 @@ pub struct Core {
     /// Alarms of the agent that events record.
     pub recorded: u64,
     inputs: Arc<PolicyInputs>,
+    /// Latest time that is known, as declared drift counts it.
+    time: f64,
     /// Policy over the arms, as long as nothing changes it.
     current: Option<Arc<PublishedPolicy>>,
 }
@@ -117,6 +122,7 @@ impl Core {
             agent,
             recorded,
             inputs,
+            time: 0.0,
             current: None,
         }
     }
@@ -183,7 +189,10 @@ impl Core {
                     agent.observe(&outcome)?;
                 }
             }
-            LearnerEvent::Announce(pending) => return agent.announce(&pending.view()),
+            LearnerEvent::Announce(pending) => {
+                self.time = self.time.max(pending.time.unwrap_or(0.0));
+                return agent.announce(&pending.view());
+            }
             LearnerEvent::GiveUp(pending) => agent.give_up(&pending.view())?,
             LearnerEvent::AddArm(arm) => add_arm(agent, &arm)?,
             LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
@@ -204,13 +213,16 @@ impl Core {
         Ok(())
     }
 
-    /// The policy for a request: over the arms as known now, for a context or for candidates.
+    /// The policy for a request: over the arms as known now, for a context or for candidates. Its time, where drift is
+    /// declared, is the latest one known if absent: whoever uses the policy sees to it that it has not expired.
     pub(crate) fn policy(
         &mut self,
+        time: Option<f64>,
         segment: Option<&str>,
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        self.time = self.time.max(time.unwrap_or(0.0));
         let inputs = self.inputs.clone();
         let features: Vec<f64>;
         let (choice, field) = match inputs.info.kind {
@@ -241,6 +253,7 @@ impl Core {
     fn policy_of_arms(&mut self) -> Result<Arc<PublishedPolicy>, Refusal> {
         if let Some(published) = &self.current
             && !self.agent.view().is_stale
+            && published.holds_at(Some(self.time))
         {
             return Ok(published.clone());
         }
@@ -258,17 +271,26 @@ impl Core {
             ExperimentStatus::Paused => Some(Fallback::Paused),
             _ => self.inputs.is_forced.then_some(Fallback::Alarm),
         };
-        let round = Round { only_safe, ..round };
+        let round = Round {
+            only_safe,
+            time: Some(self.time),
+            ..round
+        };
         PublishedPolicy::new(&mut *self.agent, &round, &self.inputs.info.problem)
     }
 
-    /// The learned part.
-    pub(crate) fn view(&mut self) -> Result<LearnedView, Refusal> {
+    /// The learned part, at a time ([`Self::policy`]).
+    pub(crate) fn view(&mut self, time: Option<f64>) -> Result<LearnedView, Refusal> {
+        self.time = self.time.max(time.unwrap_or(0.0));
         let info = &self.inputs.info;
         let has_arms = info.kind == Kind::Arms && info.segments.is_none();
         let policy = has_arms.then(|| self.policy_of_arms()).transpose()?;
         let estimates = if has_arms {
-            banister::estimates(&mut *self.agent, &Round::default())
+            let round = Round {
+                time: Some(self.time),
+                ..Round::default()
+            };
+            banister::estimates(&mut *self.agent, &round)
         } else {
             Vec::new()
         };
@@ -281,8 +303,16 @@ impl Core {
         })
     }
 
-    /// Segments at some places, those seen most often first, and the number of all.
-    pub(crate) fn segments(&mut self, places: Range<usize>) -> SegmentsView {
+    /// Segments at some places, those seen most often first, and the number of all; at a time ([`Self::policy`]).
+    pub(crate) fn segments(&mut self, time: Option<f64>, places: Range<usize>) -> SegmentsView {
+        if let Some(time) = time {
+            // Whatever is asked tells the agent the time.
+            let round = Round {
+                time: Some(time),
+                ..Round::default()
+            };
+            let _ = self.agent.estimate(&round, 0);
+        }
         let segments = self.agent.segments(places);
         (segments, self.agent.view().segment_policies)
     }

@@ -277,6 +277,7 @@ impl Learner for ContextLearner {
                     Estimate::of_guardrail(guardrail, mean, ends)
                 })
                 .collect(),
+            windows: Vec::new(),
         }
     }
 

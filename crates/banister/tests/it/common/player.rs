@@ -165,6 +165,7 @@ impl<A: AsAgent> Player<A> {
             reward,
             costs,
             origin,
+            time: None,
         };
         self.agent.agent_mut().observe(&outcome)
     }
@@ -198,6 +199,7 @@ impl<A: AsAgent> Player<A> {
             action,
             segment: self.segment.as_deref(),
             safe_probability,
+            time: None,
         };
         self.agent.agent_mut().announce(&pending).unwrap();
     }
@@ -209,6 +211,7 @@ impl<A: AsAgent> Player<A> {
             action,
             segment: self.segment.as_deref(),
             safe_probability,
+            time: None,
         };
         self.agent.agent_mut().give_up(&pending).unwrap();
     }
@@ -296,6 +299,7 @@ pub trait Inspect: Agent {
             action,
             segment: None,
             safe_probability,
+            time: None,
         };
         self.announce(&pending).unwrap();
     }
