@@ -16,8 +16,8 @@ use crate::interval::{Count, End};
 
 /// Bets on one end.
 const BETS: usize = 4;
-/// 4^{−k}.
-const QUARTERS: [f64; BETS] = [1.0, 0.25, 0.0625, 0.015625];
+/// Bets as parts of the largest, closer together where changes are large: those hurt.
+const PARTS: [f64; BETS] = [1.0, 0.5, 0.125, 0.02];
 /// Evidence since a mean may have changed, as a likelihood ratio, from which an arm is suspected of a breach.
 const SUSPECT: f64 = 100.0;
 
@@ -73,8 +73,8 @@ impl Change {
     pub(super) fn observe(&mut self, y: f64, moved: f64) -> bool {
         let below = self.bets[0] * (self.ends[0] - (y + moved));
         let above = self.bets[1] * ((y - moved) - self.ends[1]);
-        let below = self.multiply(0, QUARTERS.map(|part| 1.0 + part * below));
-        let above = self.multiply(1, QUARTERS.map(|part| 1.0 + part * above));
+        let below = self.multiply(0, PARTS.map(|part| 1.0 + part * below));
+        let above = self.multiply(1, PARTS.map(|part| 1.0 + part * above));
         below || above
     }
 
@@ -86,7 +86,7 @@ impl Change {
         for (end, excess) in excesses.into_iter().enumerate() {
             let step = self.bets[end] * excess;
             let factor = |part: f64| libm::exp((part * step - 0.5 * part * part).min(400.0));
-            proven |= self.multiply(end, QUARTERS.map(factor));
+            proven |= self.multiply(end, PARTS.map(factor));
         }
         proven
     }

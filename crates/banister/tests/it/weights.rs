@@ -176,6 +176,7 @@ fn late_outcomes_are_watched_at_the_price_of_their_decision() {
                 action: arm,
                 segment: None,
                 safe_probability: Some(0.3),
+                time: None,
             };
             agent.announce(&pending).unwrap();
         }
