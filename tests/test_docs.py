@@ -1,4 +1,4 @@
-"""What the README and the book say must hold."""
+"""Statements of the README and the book that must hold."""
 
 import pathlib
 import re

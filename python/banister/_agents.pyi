@@ -47,9 +47,9 @@ class Opb(Agent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
@@ -151,9 +151,9 @@ class Oplb(Agent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward, by default `least`; `exact` has the
             paper's own.
@@ -260,9 +260,9 @@ class Segmented(SegmentedAgent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism_delta: δ_o, shared by bounds that only serve optimism.
         pool_until: Contexts of a segment that was not declared before it has a policy of its

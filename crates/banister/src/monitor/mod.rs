@@ -31,13 +31,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::estimate::Changed;
-use crate::problem::{CheckedProblem, Scope, Standard};
+use crate::problem::CheckedProblem;
 use crate::round::Outcome;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 pub(crate) use detector::{ALARM_DELTA, is_usual};
-use detector::{Detector, DetectorState, Evidence};
+use detector::{Detector, DetectorState, Evidence, detectors_in_each, detectors_of_all};
 use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
@@ -181,7 +181,7 @@ impl Monitor {
         Self {
             config,
             is_on: true,
-            detectors: detectors(problem, |_| true, own_share(problem)),
+            detectors: detectors_of_all(problem),
             declared: (0..guardrails.len())
                 .map(|i| Declared::new(problem, i, share))
                 .collect(),
@@ -753,37 +753,6 @@ impl Monitor {
             declared.state = Sums::default();
         }
     }
-}
-
-/// Detectors of some guardrails, which share what there is of δ_b.
-fn detectors(
-    problem: &CheckedProblem,
-    of: impl Fn(&Standard) -> bool,
-    share: f64,
-) -> Vec<Option<Detector>> {
-    let guardrails = &problem.guardrails;
-    let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
-    let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
-    guardrails.iter().map(detector).collect()
-}
-
-fn holds_in_each(guardrail: &Standard) -> bool {
-    guardrail.scope == Scope::Each
-}
-
-/// Share of δ_b of the detectors that watch all decisions: half of it where segments are watched too.
-fn own_share(problem: &CheckedProblem) -> f64 {
-    if problem.guardrails.iter().any(holds_in_each) {
-        0.5
-    } else {
-        1.0
-    }
-}
-
-/// Detectors of the guardrails that hold in each segment; the j-th one has ½/(j(j+1)) of δ_b.
-fn detectors_in_each(problem: &CheckedProblem, segment: usize) -> Vec<Option<Detector>> {
-    let j = segment as f64 + 1.0;
-    detectors(problem, holds_in_each, 0.5 / (j * (j + 1.0)))
 }
 
 /// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….
