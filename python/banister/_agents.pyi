@@ -26,7 +26,8 @@ class Opb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any policy ever violates a guardrail.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
             watched.
@@ -120,7 +121,8 @@ class Oplb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any guardrail's bounds may ever fail; safety rests on
             them alone.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
@@ -251,7 +253,8 @@ class Segmented(SegmentedAgent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any policy ever violates a guardrail.
         label: Name in results; by default `segmented`.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.

@@ -445,7 +445,7 @@ def test_alarms_are_raised_shown_and_acknowledged() -> None:
     for _ in range(400):
         agent.observe(agent.decide(), 1.0, {"spend": 0.9, "delay": 0.1})
     kinds = {alarm.kind for alarm in agent.alarms}
-    assert kinds == {"breach", "breach_warning", "safe_cost"}
+    assert kinds == {"breach", "safe_cost"}
     alarm = next(alarm for alarm in agent.alarms if alarm.kind == "breach")
     assert (alarm.guardrail, alarm.arm, alarm.forces_safe) == ("spend", None, True)
     assert alarm.mean == pytest.approx(0.9)

@@ -10,7 +10,7 @@
 //! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
 //! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
 //! | `drift` | two windows of an arm's outcomes: its mean moves faster than declared | ≤ δ + δ_o, ever |
-//! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
+//! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ_b, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `segments` | nearly as many names of segments as there is room for: a warning | none |
 //! | `missing` | outcomes that are given up, by segment and by arm (`missing`) | ≤ 0.002, ever |
@@ -92,10 +92,9 @@ impl Origin {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MonitorConfig {
     pub on_breach: OnBreach,
-    /// 1/δ_b, δ_b the probability that a breach is ever raised falsely, on any guardrail.
+    /// 1/δ_b, δ_b the probability that a breach is ever raised falsely, on any guardrail; and that a true safe cost is
+    /// ever refuted.
     pub alarm_level: f64,
-    /// δ of the tests of declared safe costs, all together.
-    pub delta: f64,
     /// True if what is forgotten takes the next place in its budget, so that nothing has to be kept for it.
     pub relearns_by_place: bool,
     /// True if a safe action that costs less than declared can void a certificate: not where its
@@ -177,7 +176,7 @@ impl Next {
 impl Monitor {
     pub(crate) fn new(problem: &CheckedProblem, config: MonitorConfig) -> Self {
         let guardrails = &problem.guardrails;
-        let share = config.delta / guardrails.len().max(1) as f64;
+        let share = 1.0 / (config.alarm_level * guardrails.len().max(1) as f64);
         Self {
             config,
             is_on: true,
@@ -197,7 +196,6 @@ impl Monitor {
             config: MonitorConfig {
                 on_breach: OnBreach::Alert,
                 alarm_level: f64::INFINITY,
-                delta: 1.0,
                 relearns_by_place: false,
                 exact_safe_cost: false,
             },
