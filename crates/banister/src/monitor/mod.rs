@@ -32,7 +32,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::estimate::Changed;
 use crate::problem::CheckedProblem;
-use crate::round::Outcome;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
@@ -385,11 +384,11 @@ impl Monitor {
             .is_none_or(|decision| decision > self.saved.before)
     }
 
-    /// Returns true if an outcome's arm was forgotten after its decision was made: it is watched, and not learned.
+    /// Returns true if an arm was forgotten after the decision of its outcome was made: it is watched, and not learned.
     #[inline]
-    pub(crate) fn is_forgotten(&self, outcome: &Outcome) -> bool {
-        let before = self.saved.before_by_arm.get(outcome.action);
-        before.is_some_and(|&before| outcome.origin.decision().is_some_and(|own| own <= before))
+    pub(crate) fn is_forgotten(&self, arm: usize, origin: Origin) -> bool {
+        let before = self.saved.before_by_arm.get(arm);
+        before.is_some_and(|&before| origin.decision().is_some_and(|own| own <= before))
     }
 
     /// An arm is learned anew: outcomes of its decisions so far are not.
