@@ -35,10 +35,10 @@ import numpy as np
 
 import banister
 
-#: What a contender is at heart: plays that many rounds.
+#: A contender: plays that many rounds.
 Play = Callable[[int], object]
 
-#: How many times as long the others should take, at least.
+#: Least factor of time that the others should take.
 AIM = 10.0
 #: Most rounds of a block: for so many, outcomes are drawn.
 ROUNDS = 20_000
@@ -56,7 +56,7 @@ class Task:
     size: int
     #: Ours comes first: the others are divided by it.
     contenders: list[Contender]
-    #: What ours should take at most, in µs.
+    #: Most that ours should take, in µs.
     target: float | None = None
 
 
@@ -664,7 +664,7 @@ def measure(task: Task, repetitions: int, block: float) -> list[Row]:
 
 @contextlib.contextmanager
 def reported(row: Row) -> Iterator[None]:
-    """What a contender lacks, or fails at, is said in its row and stops no one else."""
+    """Notes in its row what a contender lacks, or fails at; the others go on."""
     try:
         yield
     except ImportError as error:
@@ -674,7 +674,7 @@ def reported(row: Row) -> Iterator[None]:
 
 
 def calibrated(play: Play, block: float) -> int:
-    """How many rounds fill a block."""
+    """Returns the number of rounds that fill a block."""
     n = 1
     while (seconds := timed(play, n)) < block / 4 and n < ROUNDS:
         n = min(2 * n, ROUNDS)

@@ -22,7 +22,7 @@ import litellm
 
 from banister.integrations.litellm import BanisterRouting
 
-#: How often an answer of each model is good.
+#: Share of good answers of each model.
 GOOD = {"openai/gpt-4o-mini": 0.60, "openai/gpt-4.1-mini": 0.75, "openai/gpt-4o": 0.90}
 AT_ONCE = 20
 

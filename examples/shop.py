@@ -44,7 +44,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0  # of the shop
 
 @dataclass(frozen=True)
 class Variant:
-    """What a variant does to visitors, on average."""
+    """Effects of a variant on visitors, on average."""
 
     conversion: float
     basket: float
@@ -52,7 +52,7 @@ class Variant:
     spend: float
 
     def happens(self, visit: Visit) -> dict[str, float]:
-        """What comes of one visit. The luck is the visitor's own, whichever variant they see."""
+        """Returns the outcome of one visit. The luck is the visitor's own, whichever variant they see."""
         bought = visit.luck[0] < self.conversion
         return {
             "reward": float(bought) * (self.basket + 0.1 * visit.taste),
@@ -115,12 +115,12 @@ class Experiment:
     #: Reports on their way: when they arrive, a number in case of ties, and what they say.
     late: list[tuple[float, int, dict[str, Any]]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=itertools.count)
-    #: What really happened, by signal; also what would have, had everybody seen the safe variant.
+    #: Outcomes by signal; and those there would have been, had everybody seen the safe variant.
     happened: dict[str, list[float]] = field(default_factory=dict)
     safe: dict[str, list[float]] = field(default_factory=dict)
 
     def variant(self, action: str, visit: Visit) -> Variant:
-        """What this visitor sees."""
+        """Returns the variant that this visitor sees."""
         return RECOMMENDATIONS[action][visit.segment] if self.contextual else CHECKOUT[action]
 
     def serve(self, arrived: list[Visit]) -> None:
@@ -239,7 +239,7 @@ def run(client: banister.client.Client, minutes: float, speed: float, seed: int,
 
 
 def table(experiments: list[Experiment]) -> str:
-    """What it came to."""
+    """Returns the table of results."""
     wide = max(16, *(len(experiment.name) for experiment in experiments))
     lines = [f"{'experiment':{wide}} {'signal':12} {'mean':>7} {'always safe':>12}   guardrail"]
     for experiment in experiments:

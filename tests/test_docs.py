@@ -1,5 +1,6 @@
-"""What the README and the book say must hold."""
+"""Statements of the README and the book that must hold."""
 
+import csv
 import pathlib
 import re
 
@@ -44,6 +45,58 @@ def test_the_experiment_in_the_readme_runs(banister, tmp_path):
     out = tmp_path / "out"
     banister("run", experiment, "--horizon", 500, "--runs", 2, "--quiet", "--out", out)
     assert (out / "report.html").exists()
+
+
+#: Instances of the suite `moving` in docs/seasons.md: the cost, and the declared drift.
+SEASONS = {
+    "season of 50 000": ("P = 50 000", "nothing"),
+    "season of 50 000, drift declared": ("", "the truth, 1.26·10⁻⁵"),
+    "season of 200 000": ("P = 200 000", "nothing"),
+    "season of 200 000, drift declared": ("", "the truth, 3.14·10⁻⁶"),
+    "season of 200 000, 0.6 of its drift declared": ("", "0.6 of the truth"),
+    "season of 200 000, 0.3 of its drift declared": ("", "0.3 of the truth"),
+    "season of 1 000 000": ("P = 1 000 000", "nothing"),
+    "season of 1 000 000, drift declared": ("", "the truth, 6.28·10⁻⁷"),
+    "nothing moves": ("stays at 0.25", "nothing"),
+    "nothing moves, drift of a season of 200 000 declared": ("", "3.14·10⁻⁶"),
+    "nothing moves, a tenth of it declared": ("", "3.14·10⁻⁷"),
+    "nothing moves, a thousandth of it declared": ("", "3.14·10⁻⁹"),
+}
+#: Those of its table in docs/compare.md, and the agents of the columns.
+MOVING = ["season of 200 000", "line", "walk"]
+MOVING += ["a cost jumps from 0.1 to 0.3", "a reward falls from 0.9 to 0.4", "a reward rises from 0.2 to 0.9"]
+MOVERS = ["opb", "segmented", "s_colts", "ma_ops", "lagrange_bwk", "ucb1"]
+
+
+def moving_tables():
+    """Yields the pages with tables of the suite `moving`, and their rows as the stored result has them."""
+    with open(ROOT / "experiments" / "moving" / "leaderboard.csv", encoding="utf-8") as file:
+        stored = {(row["instance"], row["agent"]): row for row in csv.DictReader(file)}
+
+    def used(row):
+        return f"{1 - float(row['lost']):.0%}"
+
+    def violating(row):
+        return f"{float(row['violation_share']):.1%}" if int(row["violations"]) else "0"
+
+    rows = []
+    for instance, (cost, declared) in SEASONS.items():
+        high, low = (stored[instance, agent] for agent in ("opb, delta = 0.1", "opb"))
+        rows.append(f"| {cost} | {declared} | {used(high)} | {used(low)} | {violating(high)} |")
+    yield "seasons.md", rows
+    rows = []
+    for instance in [own for name in MOVING for own in (name, f"{name}, drift declared")]:
+        cells = [stored.get((instance, agent)) for agent in MOVERS]
+        if any(cells):
+            shown = [f"{used(cell)}, {violating(cell)}" if cell else "refused" for cell in cells]
+            rows.append(f"| {instance} | {' | '.join(shown)} |")
+    yield "compare.md", rows
+
+
+@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare"])
+def test_tables_of_means_that_move_are_the_stored_result(page, rows):
+    table = "\n".join(rows)
+    assert table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"
 
 
 def test_nothing_in_the_project_names_a_machine():

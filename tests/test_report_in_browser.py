@@ -11,7 +11,7 @@ from service.browser import Watch, browser  # noqa: F401
 CHARTS = 31
 #: The palette's first three.
 COLOURS = [[0x00, 0x72, 0xB2], [0xE6, 0x9F, 0x00], [0x00, 0x9E, 0x73]]
-#: How many pixels of a picture have about each of the colours.
+#: Counts the pixels of a picture that have about each of the colours.
 COUNT = """async ([picture, colours]) => {
     const image = await createImageBitmap(await (await fetch(picture)).blob());
     const context = new OffscreenCanvas(image.width, image.height).getContext("2d");

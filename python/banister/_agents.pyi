@@ -26,7 +26,8 @@ class Opb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any policy ever violates a guardrail.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
             watched.
@@ -47,9 +48,9 @@ class Opb(Agent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
@@ -120,7 +121,8 @@ class Oplb(Agent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any guardrail's bounds may ever fail; safety rests on
             them alone.
         floor: Least probability of the safe action, by whose outcomes relative guardrails are
@@ -151,9 +153,9 @@ class Oplb(Agent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism: Choice of optimism about the reward, by default `least`; `exact` has the
             paper's own.
@@ -251,7 +253,8 @@ class Segmented(SegmentedAgent):
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
-        alarm_delta: δ_b: probability that a breach is ever raised falsely.
+        alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
+            cost is ever refuted.
         delta: δ: probability with which any policy ever violates a guardrail.
         label: Name in results; by default `segmented`.
         log_term: Forces the radii's log term: voids the guarantee, for negative controls.
@@ -260,9 +263,9 @@ class Segmented(SegmentedAgent):
         on_breach: Reaction to an alarm; by default `relearn` for arms and `safe` elsewhere, or
             `alert` where the parameters void the guarantee.
             "safe": The safe action alone, until a person acknowledges the alarm.
-            "relearn": What the alarm is about is forgotten, and learned again with a smaller
-                share of δ: an arm's signal that has changed, arms that are suspected of a
-                breach, or everything.
+            "relearn": Learning again of what the alarm is about, with a smaller share of δ: an
+                arm's signal that has changed, arms that are suspected of a breach, or
+                everything.
             "alert": Nothing but the alarm.
         optimism_delta: δ_o, shared by bounds that only serve optimism.
         pool_until: Contexts of a segment that was not declared before it has a policy of its

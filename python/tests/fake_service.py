@@ -163,7 +163,7 @@ class FakeService:
         self.lock = threading.Lock()
 
     def paths(self) -> list[str]:
-        """What was asked, as `METHOD path`."""
+        """The requests so far, as `METHOD path`."""
         return [f"{method} {path}" for method, path, _, _ in self.requests]
 
     def handle(self, method: str, target: str, headers: Any, body: bytes) -> tuple[int, Any]:

@@ -108,7 +108,7 @@ def test_every_kind_says_what_it_promises() -> None:
 
 @pytest.mark.parametrize("kind", sorted(CLASSES))
 def test_equal_seeds_give_equal_agents_also_after_a_save(kind: str) -> None:
-    """Whether a kind samples to decide or not."""
+    """Also kinds that sample to decide."""
     one, two = made(kind, seed=5), made(kind, seed=5)
     for i in range(60):
         first, second = decided(one), decided(two)

@@ -1,4 +1,4 @@
-"""What the client sends again, when, and what it never sends twice."""
+"""Retries of the client, their times, and requests that are never sent twice."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_predict_does_not_guess_what_rows_are() -> None:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """What work returns in a forked process."""
+    """Returns the result of work in a forked process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -447,7 +447,7 @@ def test_alarms_are_raised_shown_and_acknowledged() -> None:
     for _ in range(400):
         agent.observe(agent.decide(), 1.0, {"spend": 0.9, "delay": 0.1})
     kinds = {alarm.kind for alarm in agent.alarms}
-    assert {"breach", "safe_cost"} <= kinds
+    assert kinds == {"breach", "safe_cost"}
     alarm = next(alarm for alarm in agent.alarms if alarm.kind == "breach")
     assert (alarm.guardrail, alarm.arm, alarm.forces_safe) == ("spend", None, True)
     assert alarm.mean == pytest.approx(0.9)

@@ -20,7 +20,7 @@ import banister
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
-FIGURES = {"llm_routing": 2, "logged_data": 2, "own_agent": 2, "reproduce_paper": 2}
+FIGURES = {"llm_routing": 2, "logged_data": 2, "own_agent": 2, "reproduce_paper": 2, "seasons": 1}
 SHORT = "600"
 
 

@@ -176,17 +176,26 @@ def test_while_the_safe_arm_is_down_the_cheapest_certified_one_is_played() -> No
     gateway = router(deployment(CHEAP, "fine"), deployment(middle, "good"), deployment(DEAR, "excellent"))
     arms, qualities = [CHEAP, middle, DEAR], [0.1, 0.8, 0.95]
     cool(gateway, gateway.model_list[0])
-    for choice, answers in [("cheapest_certified", {"good"}), (DEAR, {"excellent"}), ("error", {None})]:
+    # A reward beyond its range is a warning, a cost is an alarm: the bounds of all arms are then in doubt.
+    fine, warning, alarm = (0.8, TOKENS), (7.0, TOKENS), (0.8, (10, 1e6))
+    for choice, last, answers in [
+        ("cheapest_certified", fine, {"good"}),
+        ("cheapest_certified", warning, {"good"}),
+        ("cheapest_certified", alarm, {None}),
+        (DEAR, fine, {"excellent"}),
+        ("error", fine, {None}),
+    ]:
         routing = limited(gateway, when_safe_is_down=choice)
         assert routing.agent is not None
         routing.agent.fit(arms * 300, qualities * 300, [TOKENS] * 900)
+        routing.agent.observe(middle, *last)
         # Forced to the safe arm: longer than declared.
         long = [{"role": "user", "content": "word " * 300}]
         try:
             found = {gateway.completion("chat", messages=long).choices[0].message.content}
         except ValueError:
             found = {None}
-        assert found == answers, choice
+        assert found == answers, (choice, last)
         routing.close()
     for wrong in ("nobody", CHEAP):
         with pytest.raises(ValueError, match="`when_safe_is_down` is"):

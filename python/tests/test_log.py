@@ -75,7 +75,7 @@ def test_the_order_of_arms() -> None:
 
 
 def feedback(data: dict[str, Any]) -> dict[str, Any]:
-    """What obp's `SyntheticBanditDataset.obtain_batch_bandit_feedback` returns."""
+    """Makes the dictionary of obp's `SyntheticBanditDataset.obtain_batch_bandit_feedback`."""
     n = len(data["action"])
     return {
         "n_rounds": n,

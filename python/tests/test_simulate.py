@@ -133,7 +133,7 @@ class Judged(Arms):
         return MEANS
 
 
-#: How long parameters are in an environment of your own only you can say.
+#: In an environment of your own the length of parameters has to be given.
 OPLB: dict[str, Any] = {"kind": "oplb", "parameter_norm": 1.0}
 
 

@@ -66,7 +66,7 @@ def percent(p):
 
 
 class Watch:
-    """What a page must not do: fail, complain, break its security policy, or talk to others."""
+    """Watches for what a page must not do: fail, complain, break its security policy, or talk to others."""
 
     def __init__(self, origin):
         self.origin, self.found, self.allowed = origin, [], []
@@ -133,7 +133,7 @@ def picture(page, name):
 
 
 def painted(page, testid, variable):
-    """How many pixels of a chart have about the colour of a variable of the style sheet."""
+    """Counts the pixels of a chart that have about the colour of a variable of the style sheet."""
     page.watch.allow("willReadFrequently")  # said about this test, not about the page
     return (
         page.get_by_test_id(testid)

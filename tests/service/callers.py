@@ -25,7 +25,7 @@ def eventually(condition, what):
 
 
 class Book:
-    """What any of the replicas acknowledged."""
+    """The acknowledgements of all replicas."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -58,7 +58,7 @@ class Book:
 
 
 def held(outcome):
-    """What is known of an outcome."""
+    """Returns the signals of an outcome that are known."""
     values = outcome["costs"] | {"the reward": outcome["reward"]}
     return {name: value for name, value in values.items() if value is not None}
 

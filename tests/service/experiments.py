@@ -102,7 +102,7 @@ def create_all(server, token=None):
 
 
 def get(server, name, rest=""):
-    """What the service says of an experiment."""
+    """Returns the service's answer about an experiment."""
     return server.get(f"/v1/experiments/{quoted(name)}{rest}").ok(200)
 
 

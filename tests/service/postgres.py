@@ -140,7 +140,7 @@ class Database:
         return banisterd("token", *args, "--database", self.url(), **more).stdout.strip()
 
     def rebuild(self):
-        """What `banisterd rebuild` says of the log; all is equal."""
+        """Returns the answer of `banisterd rebuild` to the log; all is equal."""
         rebuilt = json.loads(banisterd("rebuild", "--json", "--quiet", "--database", self.url(), deadline=120).stdout)
         assert rebuilt["equal"] is True, rebuilt
         assert all(experiment["equal"] for experiment in rebuilt["experiments"])

@@ -38,7 +38,7 @@ def of_source():
 
 
 def of_document(document):
-    """What the served document says."""
+    """Returns the routes of the served document."""
     found = []
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -120,6 +120,6 @@ class Document:
         return answer
 
     def check_request(self, method, path, body):
-        """What we send is what the document asks for."""
+        """Checks a request against the document."""
         _, operation = self.operation(method, path)
         self.valid(operation["requestBody"]["content"]["application/json"]["schema"], body)

@@ -90,7 +90,7 @@ class Ext4:
         assert refused.value.errno == errno.EROFS
 
     def repair(self):
-        """What an administrator does: away with it, check it, mount it again at the same place."""
+        """Acts as an administrator: unmounts it, checks it, mounts it again at the same place."""
         done = run("umount", "--lazy", self.place)
         assert done.returncode == 0, done.stderr
         checked = run("e2fsck", "-fy", self.image)

@@ -247,7 +247,7 @@ def make_token(data_dir, role, name, *flags):
 
 
 def rebuild(data_dir):
-    """What `banisterd rebuild` says of the log."""
+    """Returns the answer of `banisterd rebuild` to the log."""
     rebuilt = json.loads(banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir).stdout)
     assert rebuilt["equal"] is True, rebuilt
     assert all(experiment["equal"] for experiment in rebuilt["experiments"])

@@ -1,4 +1,4 @@
-"""Who may do what, and who did it: every route, every role; tokens; authors; and what is told to nobody."""
+"""Rights and authors: every route, every role; tokens; authors; and what is told to nobody."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ ALLOWED = {
 
 
 def role_of(server, token):
-    """What the server says that a token may do; None: it is not known."""
+    """Returns the role of a token as the server says; None: it is not known."""
     answer = server.get("/v1/whoami", token=token)
     if answer.status == 401:
         return None

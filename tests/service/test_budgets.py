@@ -103,7 +103,7 @@ class Spenders:
                 one.result(2 * PATIENCE)
 
     def check(self):
-        """What was acknowledged costs no more than the amount, and every replica has the same sums."""
+        """Acknowledged decisions cost no more than the amount, and every replica has the same sums."""
         spent = sum(cost for _, cost in self.made.values() if cost is not None)
         reserved = sum(WORST[action] for action, cost in self.made.values() if cost is None)
         assert spent + reserved <= AMOUNT + 1e-9, (spent, reserved)

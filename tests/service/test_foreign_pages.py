@@ -66,7 +66,7 @@ def foreign():
 
 
 def posts(server):
-    """How often each status was answered to requests for decisions."""
+    """Counts the answers to requests for decisions, by status."""
     found = {}
     for (name, labels), value in read(server).items():
         labels = dict(labels)

@@ -17,7 +17,7 @@ FLAGS = ["--snapshot-every", "40"]
 
 
 class Book:
-    """What the server acknowledged, over all its lives."""
+    """The server's acknowledgements, over all its lives."""
 
     def __init__(self):
         self.lock = threading.Lock()

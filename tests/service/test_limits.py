@@ -157,7 +157,7 @@ def test_timeout_of_a_body_that_does_not_come(serve):
 
 
 def settings_of(server):
-    """What can be seen of the settings from outside."""
+    """Returns the limit of batches that the server names."""
     batch = server.post(f"{PATH}/decisions:batch", {"decisions": [{}] * 4097}).problem(422)
     return int(batch["allowed"].split(" to ")[1].split()[0])
 

@@ -28,7 +28,7 @@ def beside(locator):
 
 
 def declared_in(page):
-    """What the form would send, from the command that it shows."""
+    """Returns the request of the form, from the command that it shows."""
     command = page.locator("aside code").text_content()
     return json.loads(re.search(r"-d '(.*)'$", command, re.S).group(1))
 

@@ -47,7 +47,7 @@ def declare(replica):
 
 
 def state(replica, name):
-    """What is believed, but for when that was asked."""
+    """Returns the state, without the time of the request."""
     return {key: value for key, value in get(replica, name, "/state").items() if key != "time"}
 
 

@@ -333,7 +333,7 @@ def test_fifty_segments_fit_a_phone(service, look):
 
 
 def declared_in(page):
-    """What the form would send, from the command that it shows."""
+    """Returns the request of the form, from the command that it shows."""
     command = page.locator("aside code").text_content()
     return json.loads(re.search(r"-d '(.*)'$", command, re.S).group(1))
 

@@ -65,7 +65,7 @@ fn binaries() -> Outcome<Vec<(PathBuf, PathBuf)>> {
     Ok(tests.filter_map(binary).collect())
 }
 
-/// Whether all tests of a binary passed, and what it printed: also times, which are behind a switch.
+/// Runs a test binary: true if all passed, and its output, also times, which are behind a switch.
 fn run(binary: &Path, package: &Path) -> (bool, String) {
     let mut command = Command::new(binary);
     command.args(["-Zunstable-options", "--report-time"]);

@@ -111,7 +111,7 @@ pub struct Compare {
     #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath, conflicts_with = "suite")]
     pub experiments: Vec<PathBuf>,
     /// A named suite of instances: paper, hard, linear, random, authors-linear, authors-long, directions,
-    /// routing, contexts, holdout, tuning
+    /// routing, contexts, moving, holdout, tuning
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
     /// Agents by kind, separated by commas, instead of those proposed for the instances

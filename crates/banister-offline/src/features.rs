@@ -54,7 +54,7 @@ impl CheckedLog<'_> {
         Err(Error::invalid("arms", arms, allowed))
     }
 
-    /// How an agent takes the actions of the log.
+    /// Finds the form in which an agent takes the actions of the log.
     pub(crate) fn offering(&self, agent: &mut dyn Agent) -> Result<Offering, Error> {
         if let Some(context) = self.context(0)
             && agent.estimate(&Round::in_context(context), 0).is_some()
@@ -121,7 +121,7 @@ impl CheckedLog<'_> {
     }
 }
 
-/// How an agent takes the actions of a log.
+/// Form in which an agent takes the actions of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offering {
     /// As arms, by number.

@@ -91,8 +91,11 @@ fn refuse(kind: &str, allowed: String) -> Result<(), Error> {
     Err(Error::invalid("kind", kind, allowed))
 }
 
-/// Refuses guardrails relative to an unknown safe cost, which none of the rivals' papers has.
-pub(crate) fn no_relative(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+/// Refuses declared drift, and guardrails relative to an unknown safe cost: none of the rivals' papers has them.
+pub(crate) fn check_setting(kind: &str, problem: &CheckedProblem) -> Result<(), Error> {
+    problem.refuse_drift(&format!(
+        "`{kind}` takes means to stay: use `opb` or `segmented`"
+    ))?;
     match problem.guardrails.iter().find(|g| g.factor != 0.0) {
         None => Ok(()),
         Some(g) => refuse(

@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// What came of writing; an error once nothing has left for too long.
+    /// Result of writing; an error once nothing has left for too long.
     fn written(
         &mut self,
         context: &mut Context,

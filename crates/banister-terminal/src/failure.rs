@@ -19,7 +19,7 @@ pub enum Failure {
     Closed,
 }
 
-/// What is wrong with an input, and where.
+/// A fault of an input, and its place.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Names field, value and what is allowed.

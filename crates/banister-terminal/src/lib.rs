@@ -1,4 +1,4 @@
-//! What banister's programs share: a command line with completions and a manual page, failures and exit codes.
+//! Shared parts of banister's programs: a command line with completions and a manual page, failures and exit codes.
 
 mod failure;
 

@@ -242,7 +242,6 @@ macro_rules! watched {
                 Ok(crate::monitor::MonitorConfig {
                     on_breach: self.on_breach.unwrap_or(guarantee.on_breach()),
                     alarm_level: 1.0 / self.alarm_delta,
-                    delta: self.delta,
                     relearns_by_place: false,
                     exact_safe_cost,
                 })
@@ -255,7 +254,7 @@ macro_rules! watched {
                 /// void the guarantee.
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub on_breach: Option<crate::monitor::OnBreach>,
-                /// δ_b: probability that a breach is ever raised falsely.
+                /// δ_b: probability that a breach is ever raised falsely, and that a true safe cost is ever refuted.
                 #[serde(skip_serializing_if = "crate::monitor::is_usual")]
                 pub alarm_delta: f64,
             ] [$($default)* on_breach: None, alarm_delta: crate::monitor::ALARM_DELTA,] [

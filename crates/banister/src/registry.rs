@@ -71,7 +71,7 @@ agents! {
 
 /// Agents as declared: an enum of their parameters, made by [`agents!`](crate::agents).
 pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
-    /// What is registered of an agent.
+    /// The agent's entry.
     fn registered(&self) -> &dyn Registered;
 
     /// The same, to change it.

@@ -72,7 +72,7 @@ impl<'a> Round<'a> {
 pub struct Outcome<'a> {
     /// Number of the action in its round; of one that was offered by features, these count alone.
     pub action: usize,
-    /// How the action was offered.
+    /// Form in which the action was offered.
     pub choice: Choice<'a>,
     /// Segment of the round.
     pub segment: Option<&'a str>,

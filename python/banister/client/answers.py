@@ -1,4 +1,4 @@
-"""What answers of the service can do beside holding their fields: `types` has those, made from the OpenAPI document."""
+"""Methods of the service's answers; their fields: `types` has those, made from the OpenAPI document."""
 
 from __future__ import annotations
 

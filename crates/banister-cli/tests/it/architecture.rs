@@ -148,7 +148,7 @@ fn the_core_has_no_threads_no_terminal_no_network() {
     }
 }
 
-/// What a newcomer builds and what a team deploys: neither carries the other.
+/// Neither of the program a newcomer builds and the one a team deploys carries the other.
 #[test]
 fn the_two_programs_share_no_more_than_the_core_tables_and_the_terminal() {
     let graph = dependencies(&metadata());

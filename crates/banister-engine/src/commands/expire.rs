@@ -1,4 +1,4 @@
-//! What the engine itself writes: decisions whose time to live is over, settled in their order, and alarms.
+//! Events that the engine itself writes: decisions whose time to live is over, settled in their order, and alarms.
 
 use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};

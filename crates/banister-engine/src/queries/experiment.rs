@@ -237,7 +237,7 @@ impl ExperimentSummary {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Experiment")]
 pub struct ExperimentView {
-    /// What lists show, too.
+    /// The summary that lists show, too.
     #[serde(flatten)]
     pub summary: ExperimentSummary,
     /// The arms, retired ones too; none where decisions bring candidates.

@@ -85,7 +85,7 @@ impl ExperimentInfo {
         }
     }
 
-    /// How an action was offered whose outcome has these numbers.
+    /// Returns the form in which an action was offered, by the numbers of its outcome.
     pub(crate) fn choice<'a>(&self, numbers: &'a [f64]) -> Choice<'a> {
         match self.kind {
             Kind::Arms => Choice::Arms,

@@ -14,7 +14,7 @@ const CHUNK: usize = 1000;
 
 /// Starts the thread that finds decisions whose time to live is over; it ends with the writer.
 ///
-/// What it finds goes through the queue like every command, and is checked again there.
+/// Its finds go through the queue like every command, and are checked again there.
 pub(super) fn start_expiry(readers: Arc<Readers>, handle: WriterHandle) -> std::io::Result<()> {
     let search = move || {
         loop {

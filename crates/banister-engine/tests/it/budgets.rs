@@ -224,7 +224,7 @@ fn a_decision_that_is_cancelled_costs_nothing(place: &Place) {
     assert_eq!(sums(&engine), (0.5, 0.0, 1.5));
 }
 
-/// What is in memory of a decision lacks its own policy: in a segment, and among candidates.
+/// Decisions in memory lack their own policy: in a segment, and among candidates.
 fn decisions_with_policies_of_their_own_are_cancelled_too(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut segmented = budgeted(month(2.0));

@@ -102,7 +102,7 @@ fn until_played(engine: &Engine, action: u32) -> String {
     panic!("action {action} never comes up");
 }
 
-/// What lasts: the digest now, after a restart, and folded from nothing.
+/// Expects the same digest now, after a restart, and folded from nothing.
 fn lasts(place: &Place, engine: Engine) -> Engine {
     let before = engine.digest("x").unwrap();
     engine.stop();
@@ -424,7 +424,7 @@ fn import(engine: &Engine, name: &str, import: Import) -> Result<u64, Refusal> {
     Ok(imported.outcomes)
 }
 
-/// What is believed, as text.
+/// Beliefs about the arms, as text.
 fn beliefs(engine: &Engine, name: &str) -> String {
     format!("{:?}", engine.live_state(name).arms)
 }

@@ -13,7 +13,7 @@ use common::{Place, whole, write};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
-/// What happens.
+/// An event of a history.
 #[derive(Debug, Clone)]
 enum Step {
     /// Commands of one commit.
@@ -45,7 +45,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..25)
 }
 
-/// What should be known: of every decision, its number, reward and cost.
+/// Expected state: of every decision, its number, reward and cost.
 #[derive(Default)]
 struct Model(BTreeMap<u8, (u64, Option<bool>, Option<bool>)>);
 
@@ -124,7 +124,7 @@ impl Model {
         Ok(())
     }
 
-    /// How many decisions of an experiment there are, and how many are complete.
+    /// Counts the decisions of an experiment, and those that are complete.
     fn counts(&self, name: &str) -> (u64, u64) {
         let own = || self.0.iter().filter(|(id, _)| experiment(**id) == name);
         let complete = own().filter(|(_, known)| known.1.is_some() && known.2.is_some());

@@ -1,4 +1,4 @@
-//! What only the PostgreSQL store has to deal with: servers, rights, settings, certificates.
+//! Matters of the PostgreSQL store alone: servers, rights, settings, certificates.
 
 use crate::common;
 
@@ -319,7 +319,7 @@ fn certificates(server: &Server) -> String {
     "ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'".into()
 }
 
-/// What the child of the next test finds its server by.
+/// Variable by which the child of the next test finds its server.
 const TRUSTING: &str = "BANISTER_TEST_TRUSTING";
 
 #[test]

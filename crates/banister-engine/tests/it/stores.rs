@@ -1,4 +1,4 @@
-//! What a store promises, held against both stores.
+//! The promises of a store, held against both stores.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What becomes of decisions and experiments over time: defaults, pauses, ends.
+//! Decisions and experiments over time: defaults, pauses, ends.
 
 use crate::common;
 

@@ -33,7 +33,7 @@ enum Get<R> {
     Interval(fn(&R) -> Interval95),
 }
 
-/// Who sees a column for people.
+/// Readers of a column for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Readers of the terminal, which has little room, and of the report.

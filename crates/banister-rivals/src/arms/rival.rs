@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ArmEvidence, Plan};
 use crate::config::RivalConfig;
-use crate::parameters::no_relative;
+use crate::parameters::check_setting;
 use crate::status;
 use crate::stream::{Stream, StreamState};
 
@@ -63,7 +63,7 @@ impl ArmRival {
         rule: impl FnOnce(&ArmEvidence) -> Result<R, Error>,
     ) -> Result<Self, Error> {
         let problem = problem.check()?;
-        no_relative(kind, &problem)?;
+        check_setting(kind, &problem)?;
         let evidence = ArmEvidence::new(problem, delta);
         let rule = Box::new(rule(&evidence)?);
         Ok(Self { evidence, rule })

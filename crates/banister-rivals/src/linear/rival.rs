@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{Evidence, Plan, Play};
 use crate::config::RivalConfig;
 use crate::parameters::Parameters;
-use crate::parameters::no_relative;
+use crate::parameters::check_setting;
 use crate::status;
 use crate::stream::{Stream, StreamState};
 
@@ -91,7 +91,7 @@ impl LinearRival {
     ) -> Result<Self, Error> {
         parameters.check()?;
         let problem = with_zero_costs(problem)?.check()?;
-        no_relative(kind, &problem)?;
+        check_setting(kind, &problem)?;
         check_parameter_norm(parameters.parameter_norm, &problem)?;
         let setup = Setup {
             ridge: Ridge::Single(parameters.lambda),

@@ -5,7 +5,7 @@ use banister::solve::dense;
 use banister::toolkit::positive;
 
 use super::Evidence;
-use crate::parameters::no_relative;
+use crate::parameters::check_setting;
 
 /// The one guardrail of a problem with x_0 = 0: ⟨x, μ⟩ ≤ b in prediction units.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ impl Scaling {
                     .into(),
             );
         }
-        no_relative(kind, &evidence.problem)?;
+        check_setting(kind, &evidence.problem)?;
         let [guardrail] = &evidence.problem.guardrails[..] else {
             let count = evidence.guardrails();
             return refuse(format!(

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::common::Random;
 
-/// How rounds offer actions.
+/// Kind of actions that rounds offer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Setting {
     Arms,

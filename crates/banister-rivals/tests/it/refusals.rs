@@ -1,10 +1,10 @@
-//! What agents refuse, as tables: problems outside their setting, and parameters that cannot be.
+//! Refusals of agents, as tables: problems outside their setting, and parameters that cannot be.
 
 use crate::common;
 use crate::worlds;
 
 use crate::common::player::{Inspect as _, Player};
-use banister::{Agent, Fallback, Guardrail, Problem, Registry as _, Round};
+use banister::{Agent, Drift, DriftUnit, Fallback, Guardrail, Problem, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use banister_rivals::linear::Play;
 use common::linear::dot;
@@ -26,6 +26,13 @@ fn problem_of(name: &str) -> Problem {
         range: Some([-1.0, 1.0].into()),
         ..at_most(-0.1, None)
     };
+    let moving = Guardrail {
+        drift: Some(Drift {
+            by: 1e-6,
+            per: DriftUnit::Decision,
+        }),
+        ..at_most(0.5, Some(0.1))
+    };
     let arms = |guardrails| Problem {
         guardrails,
         ..common::problem(3, Vec::new())
@@ -38,6 +45,7 @@ fn problem_of(name: &str) -> Problem {
         "arms" => arms(vec![known]),
         "arms, none" => arms(vec![]),
         "arms, relative" => arms(vec![relative]),
+        "arms, moving" => arms(vec![moving]),
         "arms, unknown" => arms(vec![known, named("returns", unknown)]),
         "zero" => linear(zero, vec![unknown]),
         "zero, none" => linear(zero, vec![]),
@@ -47,6 +55,7 @@ fn problem_of(name: &str) -> Problem {
         "elsewhere" => linear(elsewhere, vec![known]),
         "elsewhere, unknown" => linear(elsewhere, vec![unknown]),
         "elsewhere, relative" => linear(elsewhere, vec![relative]),
+        "elsewhere, moving" => linear(elsewhere, vec![moving]),
         other => panic!("no problem {other}"),
     }
 }
@@ -69,6 +78,7 @@ fn kinds_of(names: &str) -> Vec<String> {
 /// Kinds, problem, parameters beside those that it cannot do without, and words of the message; KIND is its name.
 const TABLE: &str = "
     arms                 | arms, relative      |                                | `kind` is KIND & `latency` is relative
+    arms                 | arms, moving        |                                | `guardrail[0].drift` & KIND & `segmented`
     conservative_ucb ma_ops s_ops pessimistic_optimistic s_colts | arms, unknown | | `kind` is KIND & `safe_cost` & `returns`
     ucb1                 | arms                | exploration = 0                | `exploration`
     kl_ucb               | arms                | c = -1                         | `c`
@@ -97,6 +107,7 @@ const TABLE: &str = "
     parts                | zero, known         |                                | safe_cost & its mean is 0
     conservative_lin_ucb | elsewhere, unknown  |                                | kind & KIND & safe_cost & cost
     whole                | elsewhere, relative |                                | kind & KIND & relative
+    whole                | elsewhere, moving   |                                | `guardrail[0].drift` & KIND
     linear               | zero                | delta = 0                      | delta
     linear               | zero                | delta = 1                      | delta
     linear               | zero                | delta = -1                     | delta

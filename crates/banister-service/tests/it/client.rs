@@ -50,7 +50,7 @@ fn the_types_of_the_client_are_those_of_the_document() {
 
 struct Types {
     schemas: Map<String, Value>,
-    /// What users declare stays a dictionary in the words of the declaration.
+    /// User declarations stay dictionaries in the words of the declaration.
     declared: BTreeSet<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How fast banister is, and beside what: `cargo bench -p banister-sim --bench speed`.
+//! Speed of banister and of others beside it: `cargo bench -p banister-sim --bench speed`.
 //!
 //! Everything runs on one thread. A time is the median over batches, with the best batch beside it.
 //! The LPs are those of an OPB agent playing on policy, after a log that gave every arm some pulls.

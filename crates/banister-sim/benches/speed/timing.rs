@@ -43,7 +43,7 @@ pub fn batches<T>(items: &[T], budget: f64, mut solve: impl FnMut(&T)) -> Times 
     Times::of(times)
 }
 
-/// What most LP rows may take, in nanoseconds.
+/// Time that most LP rows may take, in nanoseconds.
 pub const BUDGET: f64 = 0.5e9;
 
 pub fn time_fresh(workload: &Workload, warm: bool, target: f64) -> Row {

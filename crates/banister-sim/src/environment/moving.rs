@@ -22,7 +22,7 @@ pub struct Move {
     pub arm: ArmRef,
     /// `reward`, or the guardrail whose cost it is.
     pub signal: String,
-    /// How it moves.
+    /// Its path, around or from the declared mean.
     pub path: MeanPath,
 }
 

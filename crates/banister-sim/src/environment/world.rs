@@ -76,7 +76,7 @@ impl fmt::Debug for dyn World {
     }
 }
 
-/// What a world needs to know of the run that it starts.
+/// A run as the world that starts it needs to know it.
 pub(crate) struct RunStart<'a> {
     pub problem: &'a CheckedProblem,
     /// The safe action's true means, where they are declared.

@@ -78,7 +78,7 @@ pub(crate) trait RunEnvironment {
         &[]
     }
 
-    /// How an action was offered that these features or this context identify ([`RunEnvironment::features`]).
+    /// Returns the form in which an action was offered, by its features or context ([`RunEnvironment::features`]).
     #[inline]
     fn choice<'a>(&self, features: &'a [f64]) -> Choice<'a> {
         let _ = features;

@@ -62,7 +62,7 @@ impl<'a> GeneralActions<'a> {
         })
     }
 
-    /// What is true of the segments, where there are any.
+    /// The true segments, where there are any.
     #[inline]
     fn truth(&self) -> Option<&Segments> {
         if self.has_segments {

@@ -6,7 +6,7 @@ use banister_sim::compare::{
     Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber,
     Quantity, SUITES, Suite, Verdict, expand, is_grid, leaderboard, student_quantile, verdicts,
 };
-use banister_sim::{ExperimentConfig, Options, Progress};
+use banister_sim::{EnvironmentConfig, ExperimentConfig, Options, Progress};
 use serde_json::json;
 
 const NO_TIMING: Options = Options { no_timing: true };
@@ -316,6 +316,11 @@ fn every_suite_plays() {
             entry.experiment.run.horizon = 60;
             entry.experiment.run.runs = 2;
             entry.experiment.run.checkpoints = 3;
+            if let EnvironmentConfig::Bernoulli(config) = &mut entry.experiment.environment {
+                for change in config.changes.iter_mut().flatten() {
+                    change.round = 30;
+                }
+            }
         }
         let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect(name);
         let gathered = plan.run(NO_TIMING, &Progress::default(), None).expect(name);

@@ -1,4 +1,5 @@
-//! The held-out suite: drawn from its own seed, pinned to the digit; tuning chooses what it says it does.
+//! Suites whose results are stored, pinned to the digit; the held-out one is drawn from its own seed, and tuning chooses
+//! what it says it does.
 
 use banister::Registry as _;
 use std::collections::BTreeMap;
@@ -33,10 +34,18 @@ fn cells(table: &RawTable, name: &str) -> BTreeMap<(String, String), String> {
 }
 
 #[test]
-fn the_committed_results_are_those_of_the_suite() {
-    let table = committed("holdout/leaderboard.csv");
+fn the_committed_results_are_those_of_the_suites() {
+    // A law each.
+    repeats("holdout", &[0, 1, 3], "opb,s_colts,ucb1");
+    // A line with its drift declared, and jumps.
+    repeats("moving", &[13, 16, 17, 18], "opb");
+}
+
+/// Plays some instances of a suite again, at full length.
+fn repeats(suite: &str, places: &[usize], agents: &str) {
+    let table = committed(&format!("{suite}/leaderboard.csv"));
     let (regrets, violations) = (cells(&table, "regret"), cells(&table, "violations"));
-    let suite = Suite::named("holdout", 1).expect("a suite");
+    let suite = Suite::named(suite, 1).expect("a suite");
     let names: Vec<String> = (suite.entries.iter())
         .filter_map(|entry| entry.experiment.name.clone())
         .collect();
@@ -46,10 +55,9 @@ fn the_committed_results_are_those_of_the_suite() {
     let mut all: Vec<&String> = names.iter().collect();
     all.sort();
     assert_eq!(known, all);
-    // A law each, at full length.
-    for place in [0, 1, 3] {
+    for &place in places {
         let entries = vec![suite.entries[place].clone()];
-        let agents = Agents::listed("opb,s_colts,ucb1").expect("kinds");
+        let agents = Agents::listed(agents).expect("kinds");
         let plan = Comparison::plan(entries, &agents, false).expect("they fit");
         let gathered = plan
             .run(NO_TIMING, &Progress::default(), None)

@@ -79,7 +79,7 @@ impl Instance {
             .0
     }
 
-    /// Whether all intervals of an agent contain the true means.
+    /// Returns true if all intervals of an agent contain the true means.
     fn intervals_hold(&self, agent: &Opb) -> bool {
         let standard = &agent.problem().guardrails;
         (0..self.rewards.len()).all(|arm| {

@@ -1,4 +1,4 @@
-//! Has a mean changed? An e-detector beyond each end of a signal's interval.
+//! Change detection: an e-detector beyond each end of a signal's interval.
 //!
 //! While a mean μ stays, its interval [l, u] holds it, and for a bet with λ(u − y) ≤ 9/10 the factor 1 + λ(y − u) has
 //! conditional mean at most one: so has 1 + λ(l − y) beyond the other end. As in the breach detector

@@ -41,7 +41,7 @@ struct Snapshot<C, S> {
     learner: S,
 }
 
-/// What an agent was made from, as its snapshot says.
+/// The declarations that an agent was made from, as its snapshot says.
 #[derive(Deserialize)]
 pub struct SnapshotHeader {
     /// Name of the agent's kind.

@@ -14,8 +14,8 @@ pub enum OnBreach {
     /// The safe action alone, until a person acknowledges the alarm.
     #[default]
     Safe,
-    /// What the alarm is about is forgotten, and learned again with a smaller share of δ: an arm's signal that has
-    /// changed, arms that are suspected of a breach, or everything.
+    /// Learning again of what the alarm is about, with a smaller share of δ: an arm's signal that has changed, arms that
+    /// are suspected of a breach, or everything.
     Relearn,
     /// Nothing but the alarm.
     Alert,

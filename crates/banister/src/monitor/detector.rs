@@ -23,8 +23,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Watched;
-use crate::problem::Direction;
-use crate::problem::Standard;
+use crate::problem::{CheckedProblem, Direction, Scope, Standard};
 
 const BETS: usize = 8;
 /// 2^{−k}.
@@ -282,6 +281,37 @@ impl Detector {
     pub(super) fn trace(&self) -> &[(u64, f64)] {
         &self.state.trace.points
     }
+}
+
+/// Detectors of all guardrails over all decisions; half of δ_b is left where segments are watched too.
+pub(super) fn detectors_of_all(problem: &CheckedProblem) -> Vec<Option<Detector>> {
+    let is_shared = problem.guardrails.iter().any(holds_in_each);
+    detectors(problem, |_| true, if is_shared { 0.5 } else { 1.0 })
+}
+
+/// Detectors of the guardrails that hold in each segment; the j-th one has ½/(j(j+1)) of δ_b.
+pub(super) fn detectors_in_each(problem: &CheckedProblem, segment: usize) -> Vec<Option<Detector>> {
+    let j = segment as f64 + 1.0;
+    detectors(problem, holds_in_each, 0.5 / (j * (j + 1.0)))
+}
+
+/// Detectors of some guardrails, which share what there is of δ_b.
+fn detectors(
+    problem: &CheckedProblem,
+    of: impl Fn(&Standard) -> bool,
+    share: f64,
+) -> Vec<Option<Detector>> {
+    let guardrails = &problem.guardrails;
+    let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
+    let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
+    let mut found: Vec<Option<Detector>> = guardrails.iter().map(detector).collect();
+    // Signals of sums have no threshold of their own.
+    found.resize(problem.width() - 1, None);
+    found
+}
+
+fn holds_in_each(guardrail: &Standard) -> bool {
+    guardrail.scope == Scope::Each
 }
 
 /// (M + start)·factor for every bet; returns their mean.

@@ -10,7 +10,7 @@
 //! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
 //! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
 //! | `drift` | two windows of an arm's outcomes: its mean moves faster than declared | ≤ δ + δ_o, ever |
-//! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ, ever |
+//! | `safe_cost` | the safe action's outcomes against its declared cost (`declared`) | ≤ δ_b, ever |
 //! | `range` | a cost outside its declared range (of a reward: the warning `reward_range`) | none |
 //! | `segments` | nearly as many names of segments as there is room for: a warning | none |
 //! | `missing` | outcomes that are given up, by segment and by arm (`missing`) | ≤ 0.002, ever |
@@ -31,13 +31,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::estimate::Changed;
-use crate::problem::{CheckedProblem, Scope, Standard};
-use crate::round::Outcome;
+use crate::problem::CheckedProblem;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 pub(crate) use detector::{ALARM_DELTA, is_usual};
-use detector::{Detector, DetectorState, Evidence};
+use detector::{Detector, DetectorState, Evidence, detectors_in_each, detectors_of_all};
 use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
@@ -92,10 +91,9 @@ impl Origin {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MonitorConfig {
     pub on_breach: OnBreach,
-    /// 1/δ_b, δ_b the probability that a breach is ever raised falsely, on any guardrail.
+    /// 1/δ_b, δ_b the probability that a breach is ever raised falsely, on any guardrail; and that a true safe cost is
+    /// ever refuted.
     pub alarm_level: f64,
-    /// δ of the tests of declared safe costs, all together.
-    pub delta: f64,
     /// True if what is forgotten takes the next place in its budget, so that nothing has to be kept for it.
     pub relearns_by_place: bool,
     /// True if a safe action that costs less than declared can void a certificate: not where its
@@ -177,11 +175,11 @@ impl Next {
 impl Monitor {
     pub(crate) fn new(problem: &CheckedProblem, config: MonitorConfig) -> Self {
         let guardrails = &problem.guardrails;
-        let share = config.delta / guardrails.len().max(1) as f64;
+        let share = 1.0 / (config.alarm_level * guardrails.len().max(1) as f64);
         Self {
             config,
             is_on: true,
-            detectors: detectors(problem, |_| true, own_share(problem)),
+            detectors: detectors_of_all(problem),
             declared: (0..problem.width() - 1)
                 .map(|i| Declared::new(problem, i, share))
                 .collect(),
@@ -197,7 +195,6 @@ impl Monitor {
             config: MonitorConfig {
                 on_breach: OnBreach::Alert,
                 alarm_level: f64::INFINITY,
-                delta: 1.0,
                 relearns_by_place: false,
                 exact_safe_cost: false,
             },
@@ -387,11 +384,11 @@ impl Monitor {
             .is_none_or(|decision| decision > self.saved.before)
     }
 
-    /// Returns true if an outcome's arm was forgotten after its decision was made: it is watched, and not learned.
+    /// Returns true if an arm was forgotten after the decision of its outcome was made: it is watched, and not learned.
     #[inline]
-    pub(crate) fn is_forgotten(&self, outcome: &Outcome) -> bool {
-        let before = self.saved.before_by_arm.get(outcome.action);
-        before.is_some_and(|&before| outcome.origin.decision().is_some_and(|own| own <= before))
+    pub(crate) fn is_forgotten(&self, arm: usize, origin: Origin) -> bool {
+        let before = self.saved.before_by_arm.get(arm);
+        before.is_some_and(|&before| origin.decision().is_some_and(|own| own <= before))
     }
 
     /// An arm is learned anew: outcomes of its decisions so far are not.
@@ -754,40 +751,6 @@ impl Monitor {
             declared.state = Sums::default();
         }
     }
-}
-
-/// Detectors of some guardrails, which share what there is of δ_b.
-fn detectors(
-    problem: &CheckedProblem,
-    of: impl Fn(&Standard) -> bool,
-    share: f64,
-) -> Vec<Option<Detector>> {
-    let guardrails = &problem.guardrails;
-    let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
-    let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
-    let mut found: Vec<Option<Detector>> = guardrails.iter().map(detector).collect();
-    // Signals of sums have no threshold of their own.
-    found.resize(problem.width() - 1, None);
-    found
-}
-
-fn holds_in_each(guardrail: &Standard) -> bool {
-    guardrail.scope == Scope::Each
-}
-
-/// Share of δ_b of the detectors that watch all decisions: half of it where segments are watched too.
-fn own_share(problem: &CheckedProblem) -> f64 {
-    if problem.guardrails.iter().any(holds_in_each) {
-        0.5
-    } else {
-        1.0
-    }
-}
-
-/// Detectors of the guardrails that hold in each segment; the j-th one has ½/(j(j+1)) of δ_b.
-fn detectors_in_each(problem: &CheckedProblem, segment: usize) -> Vec<Option<Detector>> {
-    let j = segment as f64 + 1.0;
-    detectors(problem, holds_in_each, 0.5 / (j * (j + 1.0)))
 }
 
 /// Share of δ of an epoch, counted from 0: all of it without `relearn`, else 1/(j(j+1)), j = 1, 2, ….

@@ -192,7 +192,7 @@ impl Learner for ArmLearner {
     #[inline]
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         let arm = outcome.action;
-        if shell.monitor.is_forgotten(outcome) {
+        if shell.monitor.is_forgotten(outcome.action, outcome.origin) {
             return self.pass_over(shell, outcome);
         }
         let time = shell.time_of(outcome);

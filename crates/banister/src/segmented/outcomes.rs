@@ -207,7 +207,7 @@ impl SegmentLearner {
             }
         };
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
-        let is_forgotten = shell.monitor.is_forgotten(outcome);
+        let is_forgotten = shell.monitor.is_forgotten(arm, origin);
         if is_forgotten {
             shell.monitor.forget();
         }

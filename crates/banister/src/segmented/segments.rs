@@ -37,7 +37,7 @@ pub(super) struct Segment {
     pub pairs: Vec<usize>,
     /// Block of its policy: its own, or the pool's.
     pub block: usize,
-    /// What is left of what it has for being met.
+    /// Remaining credit for being met.
     pub credit: u64,
 }
 

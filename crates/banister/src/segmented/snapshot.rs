@@ -36,7 +36,7 @@ struct SegmentState {
     contexts: u64,
     /// Decisions whose outcomes have not come.
     waiting: u64,
-    /// What is left of what it has for being met.
+    /// Remaining credit for being met.
     credit: u64,
     /// Places of its statistics, by arm.
     pairs: Vec<usize>,

@@ -30,9 +30,9 @@ const CHEAP: usize = 64;
 /// The two programs of a plan.
 #[derive(Debug, Clone, Copy)]
 enum Program {
-    /// Whose value is R̃.
+    /// The one whose value is R̃.
     Optimistic,
-    /// Whose answer is the table.
+    /// The one whose answer is the table.
     Pessimistic,
 }
 

@@ -181,7 +181,7 @@ fn a_draw_follows_the_policy() {
     assert_eq!(decision.draw(0.0), decision.policy[0].0);
 }
 
-/// What is refused changes nothing (a law of all agents); here are the words.
+/// Refusals change nothing (a law of all agents); here are the words.
 #[test]
 fn refusals_say_what_is_wrong() {
     let declared = problem(3, vec![at_most(0.5, Some(0.1)), at_most(0.6, None)]);

@@ -54,6 +54,9 @@ class Backend(Protocol):
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         """Returns the alarms of now; `decision` is the last."""
 
+    def forces_safe(self, decision: AnyDecision | None) -> bool:
+        """Returns True while an alarm forces the safe arm; warnings never do."""
+
     def certified(self, decision: AnyDecision | None) -> dict[str, float]:
         """Returns the arms that keep every guardrail by themselves, with their costs under the first one."""
 
@@ -92,6 +95,9 @@ class AgentBackend:
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         return [one.message for one in self.agent.alarms]
+
+    def forces_safe(self, decision: AnyDecision | None) -> bool:
+        return any(one.forces_safe for one in self.agent.alarms)
 
     def certified(self, decision: AnyDecision | None) -> dict[str, float]:
         if self.agent._segment_fields is not None:
@@ -166,8 +172,11 @@ class ServiceBackend:
         return False
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
-        is_forced = decision is not None and decision.certificate.fallback == "alarm"
-        return [f"the safe arm alone is played: see the page of experiment {self.name!r}"] if is_forced else []
+        note = f"the safe arm alone is played: see the page of experiment {self.name!r}"
+        return [note] if self.forces_safe(decision) else []
+
+    def forces_safe(self, decision: AnyDecision | None) -> bool:
+        return decision is not None and decision.certificate.fallback == "alarm"
 
     def certified(self, decision: AnyDecision | None) -> dict[str, float]:
         try:

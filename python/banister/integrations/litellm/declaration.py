@@ -1,4 +1,4 @@
-"""What the strategy's arguments declare: their checks, and the problem of the agent or the experiment."""
+"""The strategy's arguments as a declaration: their checks, and the problem of the agent or the experiment."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         slow_after: seconds after which a call is slow; with it comes a second guardrail.
         slow_at_most: largest fraction of slow calls; both are given, or none.
         confidence: with which all guardrails are kept at all times.
-        on_breach: reaction to an alarm: "safe" (the safe arm alone, until somebody acknowledges it), "relearn" or
-            "alert".
+        on_breach: reaction to an alarm: "relearn" (what changed is forgotten and learned anew), "safe" (the safe arm
+            alone, until somebody acknowledges it) or "alert". None: the agent's own, "relearn" for `opb`.
         when_safe_is_down: what is played if only the safe arm may be and none of its deployments is healthy:
             "cheapest_certified" (the arm with the lowest proven cost among those that keep every guardrail by
             themselves; without one the Router's error), "error" (always that), or the name of an arm, whose costs
@@ -307,11 +307,13 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
     def _in_place_of_safe(self, decision: AnyDecision | None, healthy: Set[str]) -> str:
         """Returns the arm that is played while the safe one is down; the safe one if there is none.
 
-        An arm whose pessimistic cost keeps every threshold is a certified policy by itself.
+        An arm whose pessimistic cost keeps every threshold is a certified policy by itself. Not while an alarm
+        forces the safe arm: the bounds of the others are then in doubt. Warnings force nothing, nor does an alarm
+        after which the agent learns again.
         """
         if self._when_safe_is_down in self._models.deployments:
             return self._when_safe_is_down
-        if self._when_safe_is_down == "error" or self._backend.alarms(decision):
+        if self._when_safe_is_down == "error" or self._backend.forces_safe(decision):
             return self.safe
         certified = self._backend.certified(decision)
         return min(healthy & certified.keys(), key=certified.__getitem__, default=self.safe)

@@ -1,4 +1,4 @@
-//! What `banister compare --list` shows.
+//! The tables of `banister compare --list`.
 
 use banister::Registry as _;
 use banister_report::{Cell, ReportTable};

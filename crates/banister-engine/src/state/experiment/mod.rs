@@ -111,7 +111,7 @@ pub struct FoldedState {
     shares: VecDeque<(u64, f64)>,
 }
 
-/// What is kept beside it for people and for the expiry thread.
+/// Data beside it for people and for the expiry thread.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ExperimentTrace {
     /// The trace for the page.

@@ -17,7 +17,7 @@ struct Saved {
     trace: ExperimentTrace,
 }
 
-/// What is learned.
+/// The learned state.
 #[derive(Debug, Serialize, Deserialize)]
 struct Learned {
     folded: FoldedState,

@@ -80,7 +80,7 @@ pub(crate) struct NamedAlarm {
     pub segment: Option<String>,
 }
 
-/// How many segments there are.
+/// Number of segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SegmentCount {
     /// Policies: of segments told apart, and of the pool.

@@ -226,7 +226,7 @@ pub fn field<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> String {
     }
 }
 
-/// Whether it is refused as a contradiction; the reason.
+/// Expects a refusal as a contradiction; returns the reason.
 pub fn conflict<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> String {
     match answer {
         Err(Refusal::Conflict { reason }) => reason,
@@ -234,7 +234,7 @@ pub fn conflict<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> String {
     }
 }
 
-/// What there is none of.
+/// Expects a refusal because something is unknown; returns its kind.
 pub fn unknown<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> &'static str {
     match answer {
         Err(Refusal::Unknown { what, .. }) => what,

@@ -1,4 +1,4 @@
-//! What callers were told, to hold the log against.
+//! The answers to callers, to hold the log against.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::engine::{Caller, Engine};
 use super::{until, whole};
 
-/// What was acknowledged: decisions by id, and the ids whose outcomes are complete.
+/// Acknowledged calls: decisions by id, and the ids whose outcomes are complete.
 #[derive(Default)]
 pub struct Ledger {
     pub decisions: Mutex<BTreeMap<String, u64>>,

@@ -10,7 +10,7 @@ use postgres::{Client, NoTls};
 /// The user that the server runs as where the tests are run by root, whom it refuses.
 const USER: &str = "postgres";
 
-/// Whether tests with PostgreSQL are to be skipped.
+/// Returns true if tests with PostgreSQL are to be skipped.
 pub fn skipped() -> bool {
     std::env::var("BANISTER_SKIP_POSTGRES").is_ok_and(|value| value == "1")
 }

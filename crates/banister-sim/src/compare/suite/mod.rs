@@ -21,7 +21,7 @@ macro_rules! text {
 }
 
 /// The suites: name and purpose.
-pub const SUITES: [(&str, &str); 11] = [
+pub const SUITES: [(&str, &str); 12] = [
     (
         "paper",
         "the paper's four arms at τ = 1, 0.5 and 0.2, and the settings of its figures",
@@ -57,6 +57,10 @@ pub const SUITES: [(&str, &str); 11] = [
     (
         "contexts",
         "segments, features with and without a link, parameters per arm, wrong models, requests by class",
+    ),
+    (
+        "moving",
+        "means that move or jump: seasons, lines, walks, changes, with a declared drift and without",
     ),
     (
         "holdout",
@@ -103,6 +107,7 @@ impl Suite {
             "authors-long" => file::read(text!("authors-long"))?,
             "routing" => file::read(text!("routing"))?,
             "contexts" => file::read(text!("contexts"))?,
+            "moving" => file::read(text!("moving"))?,
             "holdout" => drawn(holdout::holdout()?),
             "tuning" => drawn(holdout::tuning()?),
             _ => file::read(text!("directions"))?,

@@ -275,7 +275,7 @@ fn round<'a>(given: &'a Given, segment: &'a Option<String>) -> Round<'a> {
     }
 }
 
-/// What tests do with any agent on arms, and look at.
+/// Calls of tests to any agent on arms.
 pub trait Inspect: Agent {
     fn decide_arms(&mut self) -> &Decision {
         self.decide(&Round::default()).unwrap()
