@@ -11,9 +11,10 @@ requests, what every model would have answered ("warm"; else "cold").
 - `paretobandit`: its BanditRouter with features of the request's class and length, as rivals.py has it. Without
   the embeddings and the priors of its paper, which keeps within 0.4% of its ceilings.
 
-Counted is the second pass. `share`: gain over the cheapest model alone, as a part of the best policy's that does not look
-at the request; one that does can have more than all. `overshoot`: most that was spent beyond the ceiling, in ceilings of a
-call. `violating`: policies whose true expected price is above the ceiling; a router without policies has none to count.
+Counted is the second pass. `share`: gain over the cheapest model alone, as a part of the best policy's that does not
+look at the request; one that does can have more than all. `overshoot`: most that was spent beyond the ceiling, in
+ceilings of a call. `violating`: policies whose true expected price is above the ceiling; a router without policies has
+none to count.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def ours(requests: Requests, order: Order, ceiling: float, told: bool, price: fl
         dollars["weights"] = {"use": 1.0}
     else:
         known = {}
-        dollars |= {"range": dict(zip(NAMES, ([0, most] for most in MOST))), "safe_cost": float(requests.costs[:, 0].mean())}
+        dollars |= {
+            "range": dict(zip(NAMES, ([0, most] for most in MOST))),
+            "safe_cost": float(requests.costs[:, 0].mean()),
+        }
     agent = banister.Opb(NAMES, guardrails=dollars, seed=order.run, **known)
     if len(order.log):
         arms = np.tile(NAMES, len(order.log))
@@ -137,13 +141,14 @@ def main() -> None:
             + [f"{x:.4f}" for x in (*interval(share), *interval(quality), *interval(overshoot))]
             + ["" if np.isnan(violating[0]) else f"{int(sum(violating))}"]
         )
-    head = "change,ceiling,router,mode,orders,share,share_interval,quality,quality_interval,overshoot,overshoot_interval,violating"
+    head = ["change", "ceiling", "router", "mode", "orders"]
+    head += [name + end for name in ("share", "quality", "overshoot") for end in ("", "_interval")] + ["violating"]
     with arguments.out.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head.split(","))
+        writer.writerow(head)
         writer.writerows(lines)
-    for line in [head.split(","), *lines]:
-        print(" ".join(f"{str(one):>14}" for one in line[:4] + line[5:]))
+    for line in [head, *lines]:
+        print(" ".join(f"{one!s:>14}" for one in line[:4] + line[5:]))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ class Guardrail(_Declared):
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it
     bounds too: outcomes have its value in both places, and it is learned once, with one range. `weights` makes it a sum
-    of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm: prices
-    that are told, and told anew by `agent.set_weights`; outcomes bring the signals among their costs.
+    of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm:
+    prices that are told, and told anew by `agent.set_weights`; outcomes bring the signals among their costs.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()

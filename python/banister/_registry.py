@@ -78,7 +78,7 @@ COMMON = (
         "signals",
         "Mapping[str, object] | None",
         None,
-        "ranges by name, such as {\"input_tokens\": [0, 8000]}, of what guardrails with `weights` are sums of.",
+        'ranges by name, such as {"input_tokens": [0, 8000]}, of what guardrails with `weights` are sums of.',
         sums_only=True,
     ),
     Parameter(

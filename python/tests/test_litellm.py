@@ -15,10 +15,10 @@ import pytest
 from gateways import (
     CHEAP,
     CHEAP_COST,
-    TOKENS,
     DEAR,
     DEAR_COST,
     HELLO,
+    TOKENS,
     Stream,
     ask,
     deployment,

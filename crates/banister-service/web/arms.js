@@ -96,7 +96,13 @@ function tellWeights(context, arm, weights) {
     body: h(
       "div",
       { class: "stack" },
-      h("p", null, "They count from the next decision on. Nothing that was learned about “", h("b", { class: "break" }, arm), "” is forgotten."),
+      h(
+        "p",
+        null,
+        "They count from the next decision on. Nothing that was learned about “",
+        h("b", { class: "break" }, arm),
+        "” is forgotten.",
+      ),
       inputs.nodes,
     ),
     submit: async () => {
@@ -185,7 +191,9 @@ function addArm(context, experiment) {
       "data-testid": `arm-range-${signal.name}`,
     })
   );
-  const byArm = experiment.guardrails.filter((g) => g.weights && Object.values(g.weights).every((w) => typeof w === "object"));
+  const byArm = experiment.guardrails.filter((g) =>
+    g.weights && Object.values(g.weights).every((w) => typeof w === "object")
+  );
   const wanted = byArm.map((g) => {
     const signals = Object.keys(Object.values(g.weights)[0]);
     return [g.name, Object.fromEntries(signals.map((signal) => [signal, null]))];

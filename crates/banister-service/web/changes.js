@@ -35,7 +35,9 @@ function inWords(entry) {
 
 const weightsInWords = (weights) =>
   Object.entries(weights)
-    .map(([guardrail, own]) => `${guardrail} (${Object.entries(own).map(([signal, w]) => `${signal} ${w}`).join(", ")})`)
+    .map(([guardrail, own]) =>
+      `${guardrail} (${Object.entries(own).map(([signal, w]) => `${signal} ${w}`).join(", ")})`
+    )
     .join(", ");
 
 function setting(key, value) {

@@ -165,7 +165,7 @@ class Api(Calls):
 
     @request
     def set_weights(self, name: str, arm: str, weights: Mapping[str, Mapping[str, float]]) -> Steps[Experiment]:
-        """Tells other weights of an arm, such as its prices, by guardrail and signal; they count from the next decision."""
+        """Tells other weights of an arm, such as prices, by guardrail and signal, from the next decision on."""
         # To tell the same twice changes nothing, so it is sent again without a look.
         known = yield from self._json("PUT", f"{path(name)}/arms/{segment(arm, 'arm')}/weights", weights)
         return decode(Experiment, known)

@@ -17,8 +17,9 @@
 use banister::guarantee::Guarantee;
 use banister::monitor::AlarmKind;
 use banister::{
-    Agent, AlarmAnswer, ArmRanges, Choice, Decision, Error, Fallback, Guardrail, Link, Origin,
-    Outcome, Pending, Problem, Range, Registry as _, Round, SignalConfig, estimates, observe_all,
+    Agent, AlarmAnswer, ArmRanges, ArmWeights, Choice, Decision, Error, Fallback, Guardrail, Link,
+    Origin, Outcome, Pending, Problem, Range, Registry as _, Round, SignalConfig, estimates,
+    observe_all,
 };
 use banister_rivals::AgentConfig;
 use serde_json::{Value, json};
@@ -467,13 +468,17 @@ fn arms_come_and_go_and_keep_their_numbers() {
             none.clone()
         };
         let features = (!case.problem.features.is_empty()).then_some(&[0.3, 0.3][..]);
-        match agent.add_arm("late", features, &ranges) {
+        match agent.add_arm("late", features, &ranges, &ArmWeights::default()) {
             Ok(number) => assert_eq!(number, 4),
             // Fixed arms, arms that a horizon counts, or a context whose length they make.
             Err(_) => continue,
         }
         movable += 1;
-        assert!(agent.add_arm("late", features, &ranges).is_err());
+        assert!(
+            agent
+                .add_arm("late", features, &ranges, &ArmWeights::default())
+                .is_err()
+        );
         assert!(agent.retire_arm(2).is_err(), "the safe arm stays");
         assert!(agent.retire_arm(7).is_err());
         agent.retire_arm(1).expect("it is offered");
@@ -495,7 +500,11 @@ fn arms_come_and_go_and_keep_their_numbers() {
         if let Some(report) = late {
             agent.observe(&case.outcome(report)).expect("it was played");
         }
-        assert_eq!(agent.add_arm("arm 1", None, &none), Ok(1), "{case:?}");
+        assert_eq!(
+            agent.add_arm("arm 1", None, &none, &ArmWeights::default()),
+            Ok(1),
+            "{case:?}"
+        );
         assert!(agent.view().arms[1].offered);
     }
     assert!(movable > 20, "{movable}");

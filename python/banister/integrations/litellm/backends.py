@@ -277,9 +277,7 @@ def check_same(
             )
 
 
-def _fields(
-    guardrails: Sequence[Mapping[str, Any]], signals: Mapping[str, Any], arms: Sequence[str]
-) -> dict[str, Any]:
+def _fields(guardrails: Sequence[Mapping[str, Any]], signals: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in guardrails:
         found |= {f"`{key}` of {one['name']}": one.get(key) or None for key in ("at_most", "at_least", "relative")}
