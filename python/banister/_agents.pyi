@@ -25,6 +25,8 @@ class Opb(Agent):
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
+        signals: ranges by name, such as {"input_tokens": [0, 8000]}, of what guardrails with
+            `weights` are sums of.
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
         alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
             cost is ever refuted.
@@ -87,6 +89,7 @@ class Opb(Agent):
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
+        signals: Mapping[str, object] | None = None,
         seed: Int | np.random.Generator | None = None,
         alarm_delta: Float | None = None,
         delta: Float = 0.01,
@@ -252,6 +255,8 @@ class Segmented(SegmentedAgent):
         guardrails: the guardrails, each a Guardrail or a dictionary with the same keys.
         reward: what is known of the reward, a Reward or a dictionary with the same keys; by
             default it lies in [0, 1].
+        signals: ranges by name, such as {"input_tokens": [0, 8000]}, of what guardrails with
+            `weights` are sums of.
         seed: of the agent's own draws: an integer, or a numpy Generator to draw one from.
         alarm_delta: δ_b: probability that a breach is ever raised falsely, and that a true safe
             cost is ever refuted.
@@ -292,6 +297,7 @@ class Segmented(SegmentedAgent):
         safe: ArmName | None = None,
         guardrails: GuardrailLike | Sequence[GuardrailLike] = ...,
         reward: RewardLike | None = None,
+        signals: Mapping[str, object] | None = None,
         seed: Int | np.random.Generator | None = None,
         alarm_delta: Float | None = None,
         delta: Float = 0.01,
