@@ -208,12 +208,16 @@ class Agent:
         name: ArmName,
         features: ArrayLike | None = None,
         ranges: Mapping[str, ArrayLike] | None = None,
+        weights: Mapping[str, Mapping[str, Float]] | None = None,
     ) -> int:
-        """Offers one more arm, with its features if the agent is linear, and its ranges where they are by arm:
-        a dictionary by signal, `"reward"` or the name of a guardrail. One that was retired is offered again, with all
-        that is known of it. Returns its number."""
+        """Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a
+        dictionary by signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then
+        by signal). One that was retired is offered again, with all that is known of it. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
+    def set_weights(self, arm: ArmName, weights: Mapping[str, Mapping[str, Float]]) -> None:
+        """Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
+        from the next decision on, and nothing is forgotten."""
     def forget_arm(self, arm: ArmName) -> None:
         """Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
         decisions so far that come later."""
@@ -235,6 +239,9 @@ class Agent:
     @property
     def guardrails(self) -> list[str]:
         """Names of the guardrails."""
+    @property
+    def costs(self) -> list[str]:
+        """Names of the costs that outcomes bring: the guardrails, or for weighted sums their signals."""
     @property
     def outcomes(self) -> int:
         """Number of outcomes taken."""

@@ -649,3 +649,36 @@ def test_drift_by_the_clock_needs_times_that_are_seconds_or_datetimes() -> None:
             guardrails=[drifting],
             progress=False,
         )
+
+
+def test_prices_are_told() -> None:
+    prices = {"small": {"in": 1e-7, "out": 3e-7}, "large": {"in": 1e-6, "out": 3e-6}}
+    agent = banister.Opb(
+        ["small", "large"],
+        signals={"in": [0, 1000], "out": {"range": [0, 500]}},
+        guardrails=banister.Guardrail("dollars", at_most=5e-4, weights=prices),
+        seed=1,
+    )
+    assert (agent.costs, agent.guardrails) == (["in", "out"], ["dollars"])
+    arms, rewards, tokens = ["small", "large"] * 500, [0.3, 0.9] * 500, {"in": [300] * 1000, "out": [100, 150] * 500}
+    agent.fit(arms, rewards, tokens)
+    before, upper = agent.decide().policy["large"], agent.estimates()["dollars_upper"]
+    agent.set_weights("large", {"dollars": {"in": 3e-6, "out": 9e-6}})
+    after = agent.decide().policy["large"]
+    assert 0 < after < 0.5 * before
+    assert agent.estimates()["dollars_upper"] == pytest.approx(upper * np.array([1, 3]))
+    assert banister.load(agent.save()).decide().policy["large"] == after
+    # What was told stays, whatever is learned anew.
+    agent.fit(arms, rewards, tokens)
+    assert agent.decide().policy["large"] == after
+    agent.add_arm("middle", weights={"dollars": {"in": 2e-7, "out": 6e-7}})
+    for call, message in [
+        (lambda: agent.add_arm("other"), "`weights.dollars` is absent"),
+        (lambda: agent.set_weights("nobody", {}), "nobody"),
+        (lambda: agent.set_weights(1, {"dollars": {"in": 1e-6}}), "`weights.dollars.out` is absent"),
+        (lambda: agent.set_weights("large", {"dollars": {"in": -1, "out": 0}}), "must be at least 0"),
+        (lambda: agent.observe("large", 1.0, {"dollars": 1e-4}), "in, out"),
+        (lambda: banister.Opb(2, guardrails={"name": "c", "at_most": 1, "weights": {"x": 1}}), "no `signals`"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()

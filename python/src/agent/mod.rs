@@ -535,9 +535,9 @@ impl Agent {
         self.with(py, false, |state| hex(state.interface.identity.id))
     }
 
-    /// Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a dictionary by
-    /// signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then by signal).
-    /// One that was retired is offered again, with all that is known of it. Returns its number.
+    /// Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a
+    /// dictionary by signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then
+    /// by signal). One that was retired is offered again, with all that is known of it. Returns its number.
     #[pyo3(signature = (name, features=None, ranges=None, weights=None))]
     fn add_arm(
         &self,
@@ -580,8 +580,8 @@ impl Agent {
         })?
     }
 
-    /// Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
-    /// next decision on, and nothing is forgotten.
+    /// Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
+    /// from the next decision on, and nothing is forgotten.
     fn set_weights(
         &self,
         py: Python<'_>,
