@@ -91,9 +91,21 @@ def moving_tables():
             shown = [f"{used(cell)}, {violating(cell)}" if cell else "refused" for cell in cells]
             rows.append(f"| {instance} | {' | '.join(shown)} |")
     yield "compare.md", rows
+    with open(ROOT / "experiments" / "routing" / "moving.csv", encoding="utf-8") as file:
+        stored = list(csv.DictReader(file))
+    rows = []
+    for row in stored:
+        if row["mode"] == "warm":
+            share, overshoot = (
+                f"{float(row[name]):.{digits}f} ± {float(row[name + '_interval']):.{digits}f}"
+                for name, digits in (("share", 2), ("overshoot", 0))
+            )
+            cells = [row["change"], f"${float(row['ceiling']):g}", row["router"], share, f"{float(row['quality']):.3f}"]
+            rows.append(f"| {' | '.join([*cells, overshoot, row['violating'] or '–'])} |")
+    yield "llm-routing.md", rows
 
 
-@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare"])
+@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare", "routing"])
 def test_tables_of_means_that_move_are_the_stored_result(page, rows):
     table = "\n".join(rows)
     assert table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"

@@ -150,6 +150,7 @@ fn teach<R>(
     if done.is_err() {
         state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
     }
+    state.refresh_assumptions();
     done
 }
 

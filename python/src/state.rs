@@ -218,6 +218,11 @@ impl AgentState {
         });
     }
 
+    /// A log was learned: certificates rest on more.
+    pub(crate) fn refresh_assumptions(&mut self) {
+        Arc::make_mut(&mut self.set).assumptions = Arc::new(self.agent.assumptions());
+    }
+
     /// Features of the safe action, where it has any of its own.
     fn safe_action(&self) -> &[f64] {
         let features = self.problem.features.get(self.problem.safe);

@@ -463,6 +463,9 @@ def test_warm_start_is_observe_batch(log: banister.offline.Log, data: dict[str, 
     fed.observe_batch(data["action"], data["reward"], data["spend"])
     assert warm.estimates()["spend_upper"].tolist() == fed.estimates()["spend_upper"].tolist()
     assert warm.decide().policy == fed.decide().policy
+    chosen = "arms, thresholds and ranges were chosen without looking at the logged outcomes"
+    named = [[one["text"].startswith(chosen) for one in agent.decide().certificate.rests_on] for agent in (warm, fed)]
+    assert [any(own) for own in named] == [True, False]
 
 
 def test_warm_start_of_a_linear_agent_is_observe_batch() -> None:

@@ -100,6 +100,10 @@ pub fn verdicts(
                 allowed,
             ));
         }
+        if guardrail.weights.is_some() {
+            let allowed = "costs of a log are judged as they are: leave it out";
+            return Err(Error::invalid(format!("{field}.weights"), "given", allowed));
+        }
         let standard = guardrail.with_signal(&reward, guardrails).check(&field)?;
         let reference = if standard.factor == 0.0 {
             None

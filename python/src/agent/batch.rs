@@ -373,7 +373,11 @@ pub(super) fn observe(
         });
         let taken = state.announce();
         let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));
-        taken.map_err(|error| refused(error, &state.set.costs, rewards, flat))
+        taken.map_err(|error| refused(error, &state.set.costs, rewards, flat))?;
+        if origin == Origin::Logged {
+            state.refresh_assumptions();
+        }
+        Ok(())
     })?
 }
 

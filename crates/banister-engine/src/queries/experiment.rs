@@ -365,6 +365,9 @@ fn assumptions(experiment: &Experiment) -> Vec<Assumption> {
             assumption.watched |= assumption.text.starts_with("outcomes arrive");
         }
     }
+    if experiment.counts.imported > 0 {
+        list.push(Assumption::of_log());
+    }
     list
 }
 

@@ -24,7 +24,7 @@ use crate::agent::{Agent, AgentView, AlarmAnswer};
 use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::monitor::{Assumption, Next};
+use crate::monitor::{Assumption, Next, Origin};
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
 pub use learner::Learner;
@@ -134,6 +134,9 @@ impl<L: Learner> Guarded<L> {
         if !self.shell.monitor.is_current(outcome.origin) {
             self.shell.monitor.forget();
             return;
+        }
+        if outcome.origin == Origin::Logged {
+            self.shell.monitor.note_log();
         }
         let next = self.learner.learn(&mut self.shell, outcome);
         self.follow(next);

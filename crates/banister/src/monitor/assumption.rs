@@ -23,6 +23,13 @@ impl Assumption {
         }
     }
 
+    /// That of a warm start: what is chosen by looking at outcomes is not bounded by the same outcomes.
+    pub fn of_log() -> Self {
+        Self::declared(
+            "arms, thresholds and ranges were chosen without looking at the logged outcomes it learned from",
+        )
+    }
+
     /// An assumption that nothing can watch.
     pub(crate) fn declared(text: impl Into<String>) -> Self {
         Self::new(text, false)
@@ -58,6 +65,9 @@ impl Monitor {
             ),
             Assumption::declared("outcomes arrive independently of their value"),
         ];
+        if self.saved.logged {
+            list.push(Assumption::of_log());
+        }
         for (i, guardrail) in guardrails.iter().enumerate() {
             let name = &guardrail.name;
             if let (Some(_), Some(cost)) = (&self.declared[i], guardrail.safe_cost) {

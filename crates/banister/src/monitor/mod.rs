@@ -129,6 +129,9 @@ struct Memory {
     /// By number of the arm: its decisions up to this number are forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     before_by_arm: Vec<u64>,
+    /// True once outcomes of another policy were learned.
+    #[serde(default, skip_serializing_if = "is_false")]
+    logged: bool,
     /// Alarms that nobody has acknowledged yet: one of each kind per guardrail at most.
     alarms: Vec<Alarm>,
     /// Alarms raised so far.
@@ -139,6 +142,10 @@ struct Memory {
     /// Reaction to alarms, where it is another than declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_breach: Option<OnBreach>,
+}
+
+fn is_false(b: &bool) -> bool {
+    !b
 }
 
 /// Evidence against the model of the features.
@@ -399,6 +406,12 @@ impl Monitor {
         }
         own[arm] = self.saved.order.last;
         self.saved.order.leave_arm(arm);
+    }
+
+    /// Outcomes of another policy are learned.
+    #[cold]
+    pub(crate) fn note_log(&mut self) {
+        self.saved.logged = true;
     }
 
     /// An outcome that is not learned: what it would teach was forgotten.
