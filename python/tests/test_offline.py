@@ -464,7 +464,7 @@ def test_warm_start_is_observe_batch(log: banister.offline.Log, data: dict[str, 
     assert warm.estimates()["spend_upper"].tolist() == fed.estimates()["spend_upper"].tolist()
     assert warm.decide().policy == fed.decide().policy
     chosen = "arms, thresholds and ranges were chosen without looking at the logged outcomes"
-    named = [[one["text"].startswith(chosen) for one in agent.decide().certificate.rests_on] for agent in (warm, fed)]
+    named = [[one.text.startswith(chosen) for one in agent.decide().certificate.rests_on] for agent in (warm, fed)]
     assert [any(own) for own in named] == [True, False]
 
 
