@@ -50,7 +50,7 @@ pub trait Learner: Send + Sized + 'static {
     /// none that checks.
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback>;
 
-    /// Means may have moved: bounds have to hold until this time, counted as [`Shell::time_of`] does. Only called where
+    /// Means may have moved: bounds have to hold until this time, as learners count it. Only called where
     /// the problem declares drift.
     fn use_until(&mut self, shell: &mut Shell, time: f64) {
         let _ = (shell, time);
