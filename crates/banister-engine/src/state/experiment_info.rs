@@ -152,6 +152,9 @@ pub(crate) fn info(
             }
         },
         problem: checked.standard.clone(),
-        assumptions: agent.assumptions(),
+        // Those of the declaration: what was imported since is no part of a decision's answer.
+        assumptions: (agent.assumptions().into_iter())
+            .filter(|own| *own != Assumption::of_log())
+            .collect(),
     })
 }
