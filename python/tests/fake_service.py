@@ -70,6 +70,7 @@ class Experiment:
             "dimension": None,
             "safe_action": None,
             "reward": {"range": [0, 1]},
+            "signals": {},
             "guardrails": given["guardrails"],
             "confidence": given.get("confidence", 0.99),
             "agent": {"kind": "opb", "delta": 0.01},

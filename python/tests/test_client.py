@@ -408,6 +408,7 @@ STATE = {
             "probability": 0.31,
             "reward": ESTIMATE,
             "guardrails": [ESTIMATE],
+            "windows": [],
             "matured": 0,
             "missing": 0,
         }
@@ -443,7 +444,7 @@ AUDIT = {
     "taken": "control",
     "propensity": 0.5,
     "known": [
-        {**POLICY[1], "offered": True, "pulls": None, "reward": ESTIMATE, "guardrails": [UNKNOWN]},
+        {**POLICY[1], "offered": True, "pulls": None, "reward": ESTIMATE, "guardrails": [UNKNOWN], "windows": []},
     ],
     "status": "partial",
     "outcome": {"reward": None, "costs": {"complaints": 0.0}},

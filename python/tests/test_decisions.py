@@ -672,13 +672,14 @@ def test_prices_are_told() -> None:
     agent.fit(arms, rewards, tokens)
     assert agent.decide().policy["large"] == after
     agent.add_arm("middle", weights={"dollars": {"in": 2e-7, "out": 6e-7}})
-    for call, message in [
+    cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: agent.add_arm("other"), "`weights.dollars` is absent"),
         (lambda: agent.set_weights("nobody", {}), "nobody"),
         (lambda: agent.set_weights(1, {"dollars": {"in": 1e-6}}), "`weights.dollars.out` is absent"),
         (lambda: agent.set_weights("large", {"dollars": {"in": -1, "out": 0}}), "must be at least 0"),
         (lambda: agent.observe("large", 1.0, {"dollars": 1e-4}), "in, out"),
         (lambda: banister.Opb(2, guardrails={"name": "c", "at_most": 1, "weights": {"x": 1}}), "no `signals`"),
-    ]:
+    ]
+    for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()

@@ -45,7 +45,7 @@ def test_gateways_share_an_experiment(tmp_path: Path) -> None:
 
         with pytest.raises(ValueError, match="whose `at_most` of dollars is 0.00012: must be 0.0001, as"):
             limited(two(), service=url, experiment="routing", token=token, ceiling=1e-4)
-        with pytest.raises(ValueError, match="whose `range` of dollars for openai/gpt-4o-mini is"):
+        with pytest.raises(ValueError, match="whose `range` of output_tokens for openai/gpt-4o-mini is"):
             limited(two(), service=url, experiment="routing", token=token, max_tokens=50)
         with pytest.raises(ValueError, match="safe; give it another name"):
             limited(two(), service=url, experiment="routing", token=token, safe=DEAR, ceiling=1e-3)

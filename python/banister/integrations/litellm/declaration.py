@@ -89,11 +89,11 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
     if ceiling is not None and given["told_prices"]:
         weights = {arm: own.weights for arm, own in models.prices.items()}
         guardrails = [Guardrail("dollars", at_most=ceiling, relative=relative, weights=weights)]
-        ranges = {
+        tokens = {
             "input_tokens": {arm: [0.0, own.longest_input] for arm, own in models.prices.items()},
             "output_tokens": {arm: [0.0, own.longest_output] for arm, own in models.prices.items()},
         }
-        told = {"signals": {name: {"range": own} for name, own in ranges.items()}}
+        told = {"signals": {name: {"range": own} for name, own in tokens.items()}}
         reward: dict[str, Any] = {"range": qualities}
     elif ceiling is not None:
         ranges = {arm: [0.0, most] for arm, most in worst.items()}
