@@ -22,6 +22,7 @@ pub(crate) struct Columns<'py> {
     context: Option<Numbers<'py>>,
     offered: Option<Numbers<'py>>,
     segments: Vec<String>,
+    requests: Vec<String>,
 }
 
 impl<'py> Columns<'py> {
@@ -47,6 +48,10 @@ impl<'py> Columns<'py> {
             let is_given = !log.getattr(name)?.is_none();
             is_given.then(|| needed(name, shape, meaning)).transpose()
         };
+        let names = |name| -> PyResult<Vec<String>> {
+            let given: Option<Vec<String>> = log.getattr(name)?.extract()?;
+            Ok(given.unwrap_or_default())
+        };
         let by_guardrail = "one row per action, one column per guardrail";
         let by_feature = "one row per action, one column per feature";
         Ok(Self {
@@ -57,10 +62,8 @@ impl<'py> Columns<'py> {
             pscores: column("pscores", &[n], "one per action")?,
             context: column("context", &[n, None], by_feature)?,
             offered: column("offered", &[n, k, None], "(rounds, arms, features)")?,
-            segments: log
-                .getattr("segments")?
-                .extract::<Option<Vec<String>>>()?
-                .unwrap_or_default(),
+            segments: names("segments")?,
+            requests: names("requests")?,
             arm_names,
             actions,
             guardrails,
@@ -95,6 +98,7 @@ impl<'py> Columns<'py> {
             pscores: self.pscores.as_ref().map(Numbers::slice).transpose()?,
             features,
             segments: self.segments.iter().map(String::as_str).collect(),
+            requests: self.requests.iter().map(String::as_str).collect(),
             reward_range: None,
             cost_ranges: Vec::new(),
             caps: Vec::new(),

@@ -215,18 +215,20 @@ fn last_round(features: Features, arms: usize, state: &AgentState) -> LastRound 
     }
 }
 
-/// Feeds every outcome of a log to an agent: all, or, if one is refused, none.
+/// Feeds every outcome of a log to an agent: all, or none if one is refused. Returns what it cannot teach.
 #[pyfunction]
 pub(crate) fn warm_start_agent(
     py: Python<'_>,
     agent: &Bound<'_, Agent>,
     log: &Bound<'_, PyAny>,
-) -> PyResult<u64> {
+    frequencies: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
     let columns = Columns::new(log)?;
     let log = columns.log()?;
+    let frequencies = declared(to_json(frequencies, "frequencies")?, "frequencies")?;
     agent.get().with(py, true, |state| {
         teach(state, log, |log, agent| {
-            banister_offline::warm_start(agent, log).map_err(raise)
+            banister_offline::warm_start(agent, log, frequencies).map_err(raise)
         })
     })?
 }

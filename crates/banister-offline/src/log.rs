@@ -39,6 +39,8 @@ pub struct Log<'a> {
     pub features: Features<'a>,
     /// Segment of users or requests of each round; empty: none given.
     pub segments: Vec<&'a str>,
+    /// Request of each round, where several arms answered one: its rounds stand together. Empty: every round is one.
+    pub requests: Vec<&'a str>,
     /// Lowest and highest possible reward; needed by finite-sample intervals.
     pub reward_range: Option<[f64; 2]>,
     /// Lowest and highest possible cost per guardrail; empty: none declared.
@@ -122,9 +124,10 @@ impl<'a> Log<'a> {
         if let Some(pscores) = self.pscores {
             count("pscores", pscores.len(), Some(n), "one per action")?;
         }
-        if !self.segments.is_empty() {
-            let what = "one per action";
-            count("segments", self.segments.len(), Some(n), what)?;
+        for (field, column) in [("segments", &self.segments), ("requests", &self.requests)] {
+            if !column.is_empty() {
+                count(field, column.len(), Some(n), "one per action")?;
+            }
         }
         for (i, segment) in self.segments.iter().enumerate() {
             banister::toolkit::check_segment(segment).map_err(|error| at_round(error, i))?;

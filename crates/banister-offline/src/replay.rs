@@ -1,7 +1,8 @@
 //! Agents and a log: replay, as if an agent had been deployed, and warm start, before its first round.
 
 use banister::interval::Mixture;
-use banister::{Agent, Decision, Error, Origin, Outcome, Round};
+use banister::logs::{Frequencies, LogRows};
+use banister::{Agent, Decision, Error, Outcome, Round};
 use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
@@ -276,11 +277,13 @@ fn curve(log: &CheckedLog, accepted: &[usize]) -> ReplayCurve {
     }
 }
 
-/// Feeds every logged outcome to an agent and returns their number.
+/// Feeds every logged outcome to an agent; returns what the log cannot teach of segments, and why.
 ///
-/// A K-armed agent takes outcomes by arm, and in their segments where the log has them. A linear agent takes them by the features of the action
-/// played (a context becomes a block vector, see [`disjoint_features`](crate::disjoint_features), unless the agent was made
-/// for contexts), or by arm if the log has no features and the agent's actions are fixed.
+/// A K-armed agent takes outcomes by arm, and in their segments where the log has them. A linear agent takes them by the
+/// features of the action played (a context becomes a block vector, see [`disjoint_features`](crate::disjoint_features),
+/// unless the agent was made for contexts), or by arm if the log has no features and the agent's actions are fixed.
+/// An agent that tells segments apart also learns how frequent they are, if `frequencies` are declared the same
+/// ([`banister::logs`]).
 ///
 /// **Why the guarantee survives.** The agents' intervals bound, for every arm at once, how far a sum
 /// of outcomes strays from its expectation when each outcome, given the past and the action chosen,
@@ -294,17 +297,30 @@ fn curve(log: &CheckedLog, accepted: &[usize]) -> ReplayCurve {
 /// [`Log::declare`](crate::Log::declare), and no number can be refused half-way. Should the agent
 /// refuse a row all the same (an arm it does not have, a horizon used up), rows before it have been
 /// taken: start again from a fresh agent.
-pub fn warm_start(agent: &mut dyn Agent, log: &CheckedLog) -> Result<u64, Error> {
+pub fn warm_start(
+    agent: &mut dyn Agent,
+    log: &CheckedLog,
+    frequencies: Frequencies,
+) -> Result<Vec<String>, Error> {
     let declared = log.declared();
     let offering = log.offering(agent)?;
+    let view = agent.view();
+    let names: Vec<&str> = view.arms.iter().map(|arm| &arm.name[..]).collect();
+    let rows = LogRows {
+        segments: &declared.segments[..declared.segments.len() * view.segment_policies.min(1)],
+        actions: declared.actions,
+        requests: &declared.requests,
+        pscores: declared.pscores,
+    };
+    let (origins, not_taught) = rows.lesson(frequencies, &names)?;
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {
         let taken = agent.observe(&Outcome {
             choice: log.played(t, offering).view(),
             segment: declared.segments.get(t).copied(),
-            origin: Origin::Logged,
+            origin: origins[t],
             ..Outcome::of_arm(action, reward, log.costs(t))
         });
         taken.map_err(|error| at_round(error, t))?;
     }
-    Ok(declared.actions.len() as u64)
+    Ok(not_taught)
 }

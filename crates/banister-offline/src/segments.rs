@@ -103,6 +103,7 @@ fn estimate_in(
             },
         },
         segments: Vec::new(),
+        requests: Vec::new(),
         arms,
         guardrails: declared.guardrails.clone(),
         reward_range: declared.reward_range,

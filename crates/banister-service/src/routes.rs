@@ -139,6 +139,11 @@ const ESCAPE: Query = Query::new(
     "Mark texts of a CSV file that a spreadsheet would take for formulas with an apostrophe",
     r#"{"type":"string","enum":["formulas"]}"#,
 );
+const FREQUENCIES: Query = Query::new(
+    "frequencies",
+    "`same` if the log is a sample of the traffic to come, and so teaches how frequent segments are",
+    r#"{"type":"string","enum":["unknown","same"],"default":"unknown"}"#,
+);
 const FORMAT: Query = Query::new(
     "format",
     "The file's format",
@@ -247,7 +252,8 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT, ESCAPE],
         &[400, 404, 503], get(exchange::export)),
     route!(POST "/v1/experiments/{name}/import", Admin, "import",
-        "Learn from the outcomes of another log", Takes::File, (200, Gives::Json("Imported")), &[],
+        "Learn from the outcomes of another log", Takes::File, (200, Gives::Json("Imported")),
+        &[FREQUENCIES],
         &[400, 404, 409, 413, 415, 422, 503], post(exchange::import)),
 ];
 

@@ -1,5 +1,7 @@
 //! Experiments as declared in TOML or JSON.
 
+use std::collections::BTreeMap;
+
 use banister::{Error, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde::{Deserialize, Serialize};
@@ -24,8 +26,8 @@ pub struct RunConfig {
     pub seed: u64,
     /// Points of each curve, at most 1000.
     pub checkpoints: usize,
-    /// Longest delay of an outcome: it arrives after a random number of rounds, uniform in 0..=delay.
-    pub delay: u64,
+    /// Delay of outcomes.
+    pub delay: Delay,
     /// Rounds between two deliveries of arrived outcomes.
     pub batch: u64,
     /// Common random numbers for all agents: the n-th pull of an arm brings the same whoever pulls it, and
@@ -35,6 +37,36 @@ pub struct RunConfig {
     pub coupled: bool,
 }
 
+/// Rounds after which an outcome arrives: a random number, uniform up to the one given or between two.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[serde(expecting = "must be a whole number, two of them, or a table of two by arm or by segment")]
+pub enum Delay {
+    /// The longest of all.
+    UpTo(u64),
+    /// The shortest and the longest of all.
+    Between([u64; 2]),
+    /// The same of arms or of segments, by name; others' outcomes arrive at once.
+    ByName(BTreeMap<String, [u64; 2]>),
+}
+
+impl Delay {
+    /// The shortest and the longest by name; those of all under the name ``.
+    pub(crate) fn ranges(&self) -> BTreeMap<&str, [u64; 2]> {
+        match self {
+            Self::UpTo(most) => [("", [0, *most])].into(),
+            Self::Between(range) => [("", *range)].into(),
+            Self::ByName(own) => own.iter().map(|(name, &own)| (&name[..], own)).collect(),
+        }
+    }
+
+    /// True if all that are named are among these.
+    pub(crate) fn is_of(&self, names: &[String]) -> bool {
+        let mut own = self.ranges().into_keys();
+        own.all(|own| own.is_empty() || names.iter().any(|name| name == own))
+    }
+}
+
 impl Default for RunConfig {
     fn default() -> Self {
         Self {
@@ -42,7 +74,7 @@ impl Default for RunConfig {
             runs: 10,
             seed: 7,
             checkpoints: 500,
-            delay: 0,
+            delay: Delay::UpTo(0),
             batch: 1,
             coupled: false,
         }
@@ -93,13 +125,12 @@ pub(crate) fn check_run(run: &RunConfig) -> Result<(), Error> {
         MAX_CHECKPOINTS as u64,
     )?;
     least("batch", run.batch, run.horizon)?;
-    if run.delay > MAX_DELAY {
-        let field = "run.delay";
-        return Err(Error::invalid(
-            field,
-            run.delay,
-            format!("must be at most {MAX_DELAY}"),
-        ));
+    for [least, most] in run.delay.ranges().into_values() {
+        if least > most || most > MAX_DELAY {
+            let value = format!("{least} to {most}");
+            let allowed = format!("must be at most {MAX_DELAY}, and not less than the shortest");
+            return Err(Error::invalid("run.delay", value, allowed));
+        }
     }
     Ok(())
 }

@@ -78,6 +78,14 @@ impl Experiment {
             let why = "a simulation has no clock: declare `per = \"decision\"`";
             problem.refuse_drift(why)?;
         }
+        let delay = &resolved.run.delay;
+        let segments = environment.world().and_then(|world| world.segments());
+        let is_of_segments = segments.is_some_and(|own| delay.is_of(&own.names));
+        if !is_of_segments && !delay.is_of(&problem.declared.arms) {
+            let own = format!("{:?}", delay.ranges().keys());
+            let allowed = "must all be arms, or all segments";
+            return Err(Error::invalid("run.delay", own, allowed));
+        }
         let guardrails = thresholds(&problem, &environment)?;
         Ok(Self {
             name: resolved.name.clone().unwrap_or_default(),

@@ -39,7 +39,7 @@ mod truth;
 
 pub use agents::{AgentSource, CustomAgent};
 pub use banister;
-pub use config::{ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
+pub use config::{Delay, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use custom::CustomExperiment;
 pub use environment::{
     Actions, ArmRef, Arms, AuthorsLinearConfig, BernoulliConfig, BetaConfig, ChangePoint, Changing,

@@ -3,7 +3,7 @@
 
 use banister::Error;
 use banister::solve::{Lp, LpSolver, Status};
-use banister::theory::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
+use banister::theory::{CertifiedCost, CertifiedPlay, CostLaw, sum_of_losses, upper_quantile};
 use banister::toolkit::CheckedProblem;
 
 use crate::environment::{Environment, Segments};
@@ -149,12 +149,16 @@ pub(crate) fn certified_play(
         let declared = &problem.declared.guardrails[i];
         let sign = guardrail.direction.sign();
         let known = declared.safe_cost.is_some();
-        let sd = |arm: usize| {
-            if arm == safe && known {
-                0.0
-            } else {
-                arms.sd(arm, i + 1)
+        let law = |arm: usize| match arms.law(arm, i + 1) {
+            _ if arm == safe && known => CostLaw::Known,
+            CostLaw::TwoValued { low, high } => {
+                let (a, b) = (sign * low, sign * high);
+                CostLaw::TwoValued {
+                    low: a.min(b),
+                    high: a.max(b),
+                }
             }
+            law => law,
         };
         // Relative to a known cost is absolute.
         let (factor, threshold) = match declared.bound() {
@@ -165,7 +169,7 @@ pub(crate) fn certified_play(
             means: (0..arms.count())
                 .map(|a| sign * arms.mean(a, i + 1))
                 .collect(),
-            sds: (0..arms.count()).map(sd).collect(),
+            laws: (0..arms.count()).map(law).collect(),
             factor,
             threshold,
         }
@@ -198,8 +202,13 @@ pub(crate) fn certified_segments(
             let known = arm == declared.safe && declared.guardrails[signal - 1].safe_cost.is_some();
             match t {
                 Some(t) if !known => {
-                    let n = (segments.frequencies[s] * t as f64).max(1.0);
-                    z * segments.sds[s][signal][arm] / n.sqrt()
+                    let n = (segments.frequencies[s] * t as f64).max(1.0) as u64;
+                    let (law, mean) = (
+                        segments.laws[s][signal][arm],
+                        segments.means[s][signal][arm],
+                    );
+                    let mirrored = guardrails[signal - 1].direction.sign() < 0.0;
+                    law.width(mean, n, delta, z, mirrored)
                 }
                 _ => 0.0,
             }

@@ -23,7 +23,7 @@ pub struct Decision {
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
     /// policy's reward. With a `fallback` it is only the safe action's own upper bound, and with `index`
-    /// optimism what it aims at: no bound.
+    /// optimism that reward or more but for a shortfall that is bounded in expectation (docs/guarantees.md).
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,

@@ -57,7 +57,7 @@
 //! 4. `certificate` and [`decision`]: policies in the user's units
 //! 5. `opb/` ([`Opb`]), [`oplb`] ([`Oplb`]) and [`segmented`] ([`Segmented`]): the agents; `agent`: the interface of all agents
 //! 6. [`monitor`]: tests of the assumptions, and alarms
-//! 7. [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
+//! 7. [`logs`]: what logs teach of segments; [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness is the caller's: [`Decision::draw`] takes a
 //! uniform number, and agents that sample to decide do so from a seed ([`Agent::reseed`]). Agents of other papers, and
@@ -76,6 +76,7 @@ pub mod guarantee;
 mod guarded;
 pub mod interval;
 mod linear;
+pub mod logs;
 pub mod monitor;
 mod opb;
 pub mod oplb;
@@ -90,6 +91,7 @@ mod safe_cost;
 pub mod segmented;
 pub mod theory;
 pub mod toolkit;
+mod waiting;
 
 /// Budgets: amounts of a cost that may be spent in a period.
 pub mod budget {

@@ -41,6 +41,11 @@ impl Command for ImportOutcomes {
         if let Some(known) = experiment.imports.iter().find(|i| i.digest == digest) {
             // Sent again by somebody who did not get the answer: counted twice, the same outcomes would
             // make the agent surer than it may be.
+            if known.sampled == import.sampled.is_empty() {
+                let value = if known.sampled { "unknown" } else { "same" };
+                let allowed = "this log was imported before with others, and its outcomes must not count twice";
+                return Err(Refusal::invalid("frequencies", value, allowed));
+            }
             return Ok(Reply::Ready(*known));
         }
         let (d, m) = (import.features.len() / count, import.costs.len() / count);
@@ -71,6 +76,7 @@ impl Command for ImportOutcomes {
                 rewards: import.rewards[start..end].to_vec(),
                 costs: import.costs[start * m..end * m].to_vec(),
                 segments: import.segments.get(start..end).unwrap_or_default().to_vec(),
+                sampled: import.sampled.get(start..end).unwrap_or_default().to_vec(),
             };
             transaction.write(key, Event::Imported(chunk));
         }
@@ -78,6 +84,7 @@ impl Command for ImportOutcomes {
             digest,
             outcomes: count as u64,
             number: transaction.next_number() - 1,
+            sampled: !import.sampled.is_empty(),
         }))
     }
 }

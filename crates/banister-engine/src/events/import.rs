@@ -21,6 +21,9 @@ pub struct Import {
     pub costs: Vec<f64>,
     /// Segments, where decisions have one.
     pub segments: Vec<Arc<str>>,
+    /// By row, where the import is a sample of the same traffic ([`Origin::Sampled`]): whether it is the first of its
+    /// request, and whether its arm was chosen without regard to the segment. Else empty.
+    pub sampled: Vec<(bool, bool)>,
 }
 
 impl Import {
@@ -33,6 +36,15 @@ impl Import {
             let _ = postcard::to_io(&self.segments, &mut hasher);
         }
         digest(&hasher.finalize())
+    }
+
+    /// Takes up what the rows teach of segments.
+    pub fn set_origins(&mut self, origins: &[Origin]) {
+        let each = origins.iter().filter_map(|&origin| match origin {
+            Origin::Sampled { is_first, is_blind } => Some((is_first, is_blind)),
+            _ => None,
+        });
+        self.sampled = each.collect();
     }
 
     /// The outcomes as agents observe them; `choice` says how an action with these features was offered.
@@ -51,7 +63,10 @@ impl Import {
                 segment: self.segments.get(i).map(|name| &**name),
                 reward,
                 costs: &self.costs[i * m..(i + 1) * m],
-                origin: Origin::Logged,
+                origin: match self.sampled.get(i) {
+                    None => Origin::Logged,
+                    Some(&(is_first, is_blind)) => Origin::Sampled { is_first, is_blind },
+                },
                 time: None,
             })
     }

@@ -1,7 +1,7 @@
 //! Decisions in segments: declared, decided, learned from and folded again.
 
 use crate::common;
-use banister::Registry as _;
+use banister::{Origin, Registry as _};
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -112,6 +112,38 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
         ..Import::default()
     };
     let experiment = "x".into();
+    let again = import.clone();
+    engine
+        .execute(ImportOutcomes { experiment, import })
+        .unwrap();
+    // The same rows declared a sample would count twice.
+    let mut import = again;
+    import.set_origins(
+        &[Origin::Sampled {
+            is_first: true,
+            is_blind: false,
+        }; 3],
+    );
+    let experiment: std::sync::Arc<str> = "x".into();
+    let refused = engine.execute(ImportOutcomes {
+        experiment: experiment.clone(),
+        import: import.clone(),
+    });
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .starts_with("`frequencies` is same")
+    );
+    // Other rows of the same traffic count their segments, one of them twice answered.
+    import.rewards[0] = 0.25;
+    let sampled = [true, false, true].map(|is_first| Origin::Sampled {
+        is_first,
+        is_blind: false,
+    });
+    import.set_origins(&sampled);
+    import.segments = vec!["de".into(), "de".into(), "fr".into()];
+    import.arms = vec![0, 1, 1];
     engine
         .execute(ImportOutcomes { experiment, import })
         .unwrap();
@@ -123,7 +155,7 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
             (page.segments.len(), true)
         );
         let contexts: u64 = page.segments.iter().map(|own| own.contexts).sum();
-        assert_eq!(contexts, if name == "x" { 320 } else { 300 });
+        assert_eq!(contexts, if name == "x" { 322 } else { 300 });
         assert_eq!(page.segments[0].name.as_deref(), Some("de"));
         assert_eq!(page.segments[0].arms.len(), 3);
         let frequencies = page.segments.iter().map(|own| own.frequency);

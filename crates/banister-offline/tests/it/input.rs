@@ -436,7 +436,9 @@ fn absurd_sizes() {
         found,
         &format!("`arms` is {}: too many for block vectors", usize::MAX),
     );
-    refused(banister_offline::warm_start(&mut agent, &log), "`arms` is");
+    let unknown = banister::logs::Frequencies::Unknown;
+    let found = banister_offline::warm_start(&mut agent, &log, unknown);
+    refused(found, "`arms` is");
     assert_eq!(agent.outcomes(), 0);
 }
 

@@ -1,6 +1,7 @@
 //! Estimates by segment, and agents that learn from logs with segments.
 
-use banister::{Agent, Guardrail, Problem, Segmented, SegmentedConfig};
+use banister::logs::Frequencies;
+use banister::{Agent, Guardrail, Opb, OpbConfig, Problem, Round, Segmented, SegmentedConfig};
 use banister_offline::{
     Estimator, Log, Model, Options, ReplayOptions, Target, estimate, estimate_by_segment, replay,
     warm_start,
@@ -143,13 +144,37 @@ fn agents_learn_by_segment() {
     let columns = columns();
     let log = log(&columns).check().unwrap();
     let mut agent = Segmented::new(&problem(), &SegmentedConfig::default()).unwrap();
-    assert_eq!(warm_start(&mut agent, &log).unwrap(), 301);
+    let not_taught = warm_start(&mut agent, &log, Frequencies::Unknown).unwrap();
+    assert_eq!(not_taught.len(), 2);
     assert_eq!(agent.outcomes(), 301);
+    let contexts = |agent: &mut Segmented| -> u64 {
+        agent.segments(0..9).iter().map(|own| own.contexts).sum()
+    };
+    assert_eq!(contexts(&mut agent), 0);
+    // A sample of the same traffic, each arm by lot.
+    let mut sampled = Segmented::new(&problem(), &SegmentedConfig::default()).unwrap();
+    let not_taught = warm_start(&mut sampled, &log, Frequencies::Same).unwrap();
+    assert!(not_taught.is_empty(), "{not_taught:?}");
+    assert_eq!(contexts(&mut sampled), 301);
+    let slack = |agent: &mut Segmented| {
+        let decision = agent.decide(&Round::in_segment("large")).unwrap();
+        assert!(decision.guardrails[0].slack >= 0.0);
+        decision.fallback.is_none()
+    };
+    assert!(slack(&mut sampled) && !slack(&mut agent));
+    let mut arms = Opb::new(&problem(), &OpbConfig::default()).unwrap();
+    let refused = warm_start(&mut arms, &log, Frequencies::Same).unwrap_err();
+    assert!(refused.to_string().starts_with("`frequencies` is same"));
+    let too_few = Log {
+        requests: vec!["1"; 300],
+        ..self::log(&columns)
+    };
+    let refused = too_few.check().unwrap_err().to_string();
+    assert!(refused.starts_with("`requests` is 300"), "{refused}");
     let saved = agent.save().unwrap();
     assert!(saved.contains("\"small\"") && saved.contains("\"large\""));
     let mut agent = Segmented::new(&problem(), &SegmentedConfig::default()).unwrap();
     let done = replay(&log, &mut agent, &ReplayOptions::default(), &mut |_| false).unwrap();
     assert!(done.accepted > 0);
-    let contexts: u64 = agent.segments(0..9).iter().map(|own| own.contexts).sum();
-    assert_eq!(contexts, done.accepted);
+    assert_eq!(contexts(&mut agent), done.accepted);
 }

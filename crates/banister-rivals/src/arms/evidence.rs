@@ -13,8 +13,6 @@ pub(crate) struct ArmEvidence {
     pub estimates: Estimates,
     /// U, l, u and the thresholds τ. The safe arm's known costs are in force, whatever was observed.
     pub bounds: Bounds,
-    /// ln(1/δ_s), of every signal.
-    pub log_level: f64,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
 }
@@ -24,10 +22,6 @@ impl ArmEvidence {
     /// budget that OPB gives them too.
     pub(super) fn new(problem: CheckedProblem, delta: f64) -> Self {
         let arms = problem.declared.arms.len();
-        let costs = problem.guardrails.iter();
-        let costs: usize = costs
-            .map(|g| arms - usize::from(g.safe_cost.is_some()))
-            .sum();
         let mut estimates = Estimates::new(&problem, &EstimateConfig::at(Level::at(delta)));
         (0..arms).for_each(|_| estimates.add_arm(&problem));
         let thresholds = problem.guardrails.iter().map(|g| g.threshold).collect();
@@ -38,7 +32,6 @@ impl ArmEvidence {
             problem,
             estimates,
             bounds,
-            log_level: libm::log((arms + costs) as f64 / delta),
             outcomes: 0,
         };
         own.refresh();

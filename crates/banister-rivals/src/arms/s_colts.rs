@@ -5,8 +5,8 @@
 //! **Cost per round.** K normal draws and one small linear program, no allocation.
 //! **Reference.** Gangrade and Saligrama, "Constrained Linear Thompson Sampling" (NeurIPS 2025), S-COLTS, on arms:
 //! one standard normal η per arm moves its reward and its costs together, r̃ = r̂ + ωβη and c̃ = ĉ − ωβη;
-//! π̂ = LP(r̃; c̃), then as much of the safe arm as the intervals need. β is half the width of the
-//! `subgaussian` interval at the signal's level, with ρ = 1. The law of η and ω = 1 are our reading of the paper's
+//! π̂ = LP(r̃; c̃), then as much of the safe arm as the intervals need. β is the width of our
+//! own interval of the signal: U − r̂ of a reward, half of u − l of a cost. The law of η and ω = 1 are our reading of the paper's
 //! outline, not its constants.
 
 use banister::toolkit::{open_unit, positive};

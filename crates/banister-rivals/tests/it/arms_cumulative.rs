@@ -42,12 +42,19 @@ fn r_colts() {
             let mut rng = stream();
             let went = compare_for(ROUNDS / 2, &config, &case, &mut |seen: &Seen| {
                 // ln(1/0.01) = 4.6.
-                let all = (0..draws.unwrap_or(5)).map(|_| coupled(seen, omega, &mut rng));
-                let value = |(reward, costs): &(Vec<f64>, Vec<Vec<f64>>)| {
-                    lp_value(reward, costs, &seen.tau).unwrap_or(f64::NEG_INFINITY)
-                };
-                let best = all.max_by(|a, b| value(a).total_cmp(&value(b)));
-                let (reward, costs) = best.expect("some draw");
+                let draws = (0..draws.unwrap_or(5)).map(|_| coupled(seen, omega, &mut rng));
+                let valued = draws.map(|(reward, costs)| {
+                    let value = lp_value(&reward, &costs, &seen.tau);
+                    (value.unwrap_or(f64::NEG_INFINITY), reward, costs)
+                });
+                let all: Vec<_> = valued.collect();
+                let most = all
+                    .iter()
+                    .map(|one| one.0)
+                    .fold(f64::NEG_INFINITY, f64::max);
+                // The first of those that are worth the same: a reward that was always 1 does not move.
+                let best = all.into_iter().find(|one| one.0 >= most - 1e-9);
+                let (_, reward, costs) = best.expect("some draw");
                 Expected::program(reward, costs, seen.tau.clone())
             });
             infeasible += went.infeasible;

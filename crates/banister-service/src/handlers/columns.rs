@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use banister::fields::{Category, Field, FieldValue};
+use banister::logs::{Frequencies, LogRows};
 use banister::toolkit::check_segment;
 use banister_engine::{
     ExperimentInfo, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
@@ -22,6 +23,9 @@ const OWN: [&str; 9] = [
 const SEGMENT: &str = "segment";
 const SEGMENT_FIELD: &str = "segment_";
 
+/// Column of the request, in imports where several arms answered one.
+const REQUEST: &str = "request";
+
 /// The column of a guardrail's costs: its name, with `cost_` before it if that is, `cost_`s in front aside,
 /// the name of another column. So no two columns have one name.
 fn cost_column(info: &ExperimentInfo, guardrail: &str) -> String {
@@ -29,7 +33,7 @@ fn cost_column(info: &ExperimentInfo, guardrail: &str) -> String {
     while let Some(shorter) = rest.strip_prefix("cost_") {
         rest = shorter;
     }
-    let is_segment = rest == SEGMENT || rest.starts_with(SEGMENT_FIELD);
+    let is_segment = [SEGMENT, REQUEST].contains(&rest) || rest.starts_with(SEGMENT_FIELD);
     let taken = OWN.contains(&rest)
         || rest.starts_with("context_")
         || rest.starts_with("feature_")
@@ -253,12 +257,14 @@ impl<'a> LogTable<'a> {
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
 /// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
-/// time to live are not settled: both are skipped.
+/// time to live are not settled: both are skipped, unless the table is a sample, which these are part of. Third, what
+/// the table cannot teach of segments.
 pub fn to_import(
     table: &RawTable,
     info: &ExperimentInfo,
+    frequencies: Frequencies,
     is_own: impl Fn(&str) -> bool,
-) -> Result<(Import, u64), Problem> {
+) -> Result<(Import, u64, Vec<String>), Problem> {
     let twice =
         (table.names.iter().enumerate()).find(|(place, name)| table.names[..*place].contains(name));
     if let Some((_, name)) = twice {
@@ -287,16 +293,24 @@ pub fn to_import(
         Some(own) => Some((own, SegmentColumns::find(own, table, place)?)),
     };
     let (id, status) = (table.column("decision"), table.column("status"));
+    let (request, pscore) = (table.column(REQUEST), table.column("pscore"));
     let mut import = Import::default();
+    let (mut requests, mut pscores): (Vec<Arc<str>>, Vec<f64>) = Default::default();
     let mut skipped = 0;
     for row in 0..table.len() {
         let cell = |place: usize| table.cell(row, place);
         let mut signals = std::iter::once(reward).chain(costs.iter().copied());
         let waits = status.is_some_and(|place| cell(place) == "pending");
+        let is_own = id.is_some_and(|place| is_own(cell(place)));
         if waits || signals.any(|place| is_missing(cell(place))) {
-            continue;
+            if is_own || frequencies == Frequencies::Unknown {
+                continue;
+            }
+            let allowed = "a sample of the same traffic has every outcome: import it without `frequencies`, or without \
+                           the requests from this one on";
+            return Err(invalid(format!("row {}", row + 1), "incomplete", allowed));
         }
-        if id.is_some_and(|place| is_own(cell(place))) {
+        if is_own {
             skipped += 1;
             continue;
         }
@@ -314,6 +328,8 @@ pub fn to_import(
         }
         if let Some((own, columns)) = &segment {
             import.segments.push(columns.name(own, row, cell)?);
+            requests.extend(request.map(|place| cell(place).into()));
+            pscores.extend(pscore.and_then(|place| cell(place).trim().parse::<f64>().ok()));
         }
         let numbers: Vec<f64> = match &info.fields {
             None => {
@@ -357,7 +373,18 @@ pub fn to_import(
     if import.rewards.is_empty() {
         return Err(invalid("rows", "none", "no row has a reward and all costs"));
     }
-    Ok((import, skipped))
+    let names: Vec<&str> = info.arms.iter().map(|name| &name[..]).collect();
+    let actions: Vec<usize> = import.arms.iter().map(|&arm| arm as usize).collect();
+    let rows = LogRows {
+        segments: &import.segments,
+        actions: &actions,
+        requests: &requests,
+        pscores: (pscores.len() == actions.len()).then_some(&pscores[..]),
+    };
+    let lesson = rows.lesson(frequencies, &names);
+    let (origins, not_taught) = lesson.map_err(|e| Refusal::of(e, str::to_string))?;
+    import.set_origins(&origins);
+    Ok((import, skipped, not_taught))
 }
 
 /// Columns that say the segment.

@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use banister::logs::Frequencies;
 use banister_engine::{
     Author, ExperimentInfo, ImportOutcomes, Key, MOST_IMPORTED, ReadExperimentInfo, Readers, Span,
 };
@@ -52,6 +53,16 @@ pub struct Imported {
     pub skipped: u64,
     /// The last event of the import.
     pub number: u64,
+    /// What the log cannot teach of segments, and why; empty where decisions have none.
+    pub not_taught: Vec<String>,
+}
+
+/// The query of an import.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Declared {
+    #[serde(default)]
+    frequencies: Frequencies,
 }
 
 /// The query of an export.
@@ -184,6 +195,7 @@ pub async fn import(
     State(app): State<App>,
     Extension(author): Extension<Author>,
     InPath(name): InPath<String>,
+    InQuery(Declared { frequencies }): InQuery<Declared>,
     request: Request,
 ) -> Result<Response, Problem> {
     let experiment: Arc<str> = name.as_str().into();
@@ -232,10 +244,10 @@ pub async fn import(
     let made = tokio::task::spawn_blocking(move || {
         let _read = (read, held);
         let own = own_decisions(&readers, &table, info.key)?;
-        columns::to_import(&table, &info, |id| own.contains(id))
+        columns::to_import(&table, &info, frequencies, |id| own.contains(id))
     });
     let failed = |_| Problem::unavailable("reading the file failed");
-    let (import, skipped) = made.await.map_err(failed)??;
+    let (import, skipped, not_taught) = made.await.map_err(failed)??;
     let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
     announce(
         &author,
@@ -248,6 +260,7 @@ pub async fn import(
         outcomes: imported.outcomes,
         skipped,
         number: imported.number,
+        not_taught,
     }))
 }
 

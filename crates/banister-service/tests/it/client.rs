@@ -8,12 +8,13 @@ use banister_service::openapi;
 use serde_json::{Map, Value};
 
 /// Schemas that the client decodes; what they refer to comes with them.
-const ROOTS: [&str; 8] = [
+const ROOTS: [&str; 9] = [
     "Audit",
     "Decision",
     "DecisionSummary",
     "Experiment",
     "History",
+    "Imported",
     "OutcomeAnswer",
     "SegmentRow",
     "ExperimentState",

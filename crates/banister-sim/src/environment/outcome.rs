@@ -1,6 +1,7 @@
 //! Distributions of outcomes, and arms made of them.
 
 use banister::Error;
+use banister::theory::CostLaw;
 use banister::toolkit::Signal;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -194,9 +195,15 @@ impl Arms {
         self.means[arm * self.signals + signal]
     }
 
-    /// The standard deviation of one signal of an arm.
-    pub(crate) fn sd(&self, arm: usize, signal: usize) -> f64 {
-        self.sds[arm * self.signals + signal]
+    /// The law of one signal of an arm.
+    pub(crate) fn law(&self, arm: usize, signal: usize) -> CostLaw {
+        let place = arm * self.signals + signal;
+        if matches!(self.outcomes[place], OutcomeDistribution::TwoPoint { .. }) {
+            let (low, high) = self.ranges[place];
+            return CostLaw::TwoValued { low, high };
+        }
+        let sd = self.sds[place];
+        CostLaw::Normal { sd }
     }
 
     /// Pulls an arm: returns the reward and writes the costs.

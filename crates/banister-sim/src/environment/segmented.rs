@@ -111,16 +111,12 @@ impl SegmentedConfig {
             let signal = |a: usize, j: usize| *checked.own_signal(a, j);
             by_segment.push(Arms::new(Family::Bernoulli, &fields, signal, &means)?);
         }
-        let table = |value: fn(&Arms, usize, usize) -> f64| -> Vec<Vec<Vec<f64>>> {
-            let row = |arms: &Arms, j: usize| (0..k).map(|a| value(arms, a, j)).collect();
-            let rows = |arms: &Arms| (0..=costs.len()).map(|j| row(arms, j)).collect();
-            by_segment.iter().map(rows).collect()
-        };
+        let signals = costs.len() + 1;
         let segments = Segments {
             names,
             frequencies: frequencies.clone(),
-            means: table(Arms::mean),
-            sds: table(Arms::sd),
+            means: table(&by_segment, signals, Arms::mean),
+            laws: table(&by_segment, signals, Arms::law),
         };
         let source = Arc::new(SegmentedDraws {
             frequencies,
@@ -309,4 +305,15 @@ impl CustomRun for SegmentedRun {
     fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
         Ok(self.arms[self.segment].pull(action, &mut self.rng, costs))
     }
+}
+
+/// A number or a law of every segment, signal and arm.
+fn table<T>(
+    segments: &[Arms],
+    signals: usize,
+    value: fn(&Arms, usize, usize) -> T,
+) -> Vec<Vec<Vec<T>>> {
+    let row = |arms: &Arms, j: usize| (0..arms.count()).map(|a| value(arms, a, j)).collect();
+    let rows = |arms: &Arms| (0..signals).map(|j| row(arms, j)).collect();
+    segments.iter().map(rows).collect()
 }

@@ -1,6 +1,7 @@
 //! The truth about segments: frequencies and means, and the best table of policies.
 
 use banister::solve::{BlockLp, Status};
+use banister::theory::CostLaw;
 use banister::toolkit::CheckedProblem;
 use banister::{Problem, Scope};
 
@@ -15,8 +16,8 @@ pub(crate) struct Segments {
     pub frequencies: Vec<f64>,
     /// True means by segment, signal (0 the reward, 1 + i guardrail i) and arm.
     pub means: Vec<Vec<Vec<f64>>>,
-    /// Standard deviations of outcomes, laid out as the means.
-    pub sds: Vec<Vec<Vec<f64>>>,
+    /// Laws of outcomes, laid out as the means.
+    pub laws: Vec<Vec<Vec<CostLaw>>>,
 }
 
 impl Segments {
@@ -109,15 +110,16 @@ pub(super) fn of_rows(
     outcome: impl Fn(usize, usize) -> Vec<f64>,
 ) -> Segments {
     let (k, signals) = (problem.declared.arms.len(), problem.guardrails.len() + 1);
-    let zeros = || vec![vec![vec![0.0; k]; signals]; names.len()];
-    let (mut means, mut sds) = (zeros(), zeros());
+    let mut means = vec![vec![vec![0.0; k]; signals]; names.len()];
+    let mut squares = means.clone();
+    let mut laws = vec![vec![vec![CostLaw::Known; k]; signals]; names.len()];
     let mut counts = vec![0.0_f64; names.len()];
     for (row, &s) in segments.iter().enumerate() {
         counts[s] += 1.0;
         for a in 0..k {
             for (j, x) in outcome(row, a).into_iter().enumerate() {
                 means[s][j][a] += x;
-                sds[s][j][a] += x * x;
+                squares[s][j][a] += x * x;
             }
         }
     }
@@ -126,7 +128,8 @@ pub(super) fn of_rows(
             for a in 0..k {
                 let mean = means[s][j][a] / counts[s];
                 means[s][j][a] = mean;
-                sds[s][j][a] = (sds[s][j][a] / counts[s] - mean * mean).max(0.0).sqrt();
+                let sd = (squares[s][j][a] / counts[s] - mean * mean).max(0.0).sqrt();
+                laws[s][j][a] = CostLaw::Normal { sd };
             }
         }
     }
@@ -135,6 +138,6 @@ pub(super) fn of_rows(
         names,
         frequencies: counts.iter().map(|n| n / rows).collect(),
         means,
-        sds,
+        laws,
     }
 }

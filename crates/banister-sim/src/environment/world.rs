@@ -137,7 +137,7 @@ impl WorldRound {
     }
 }
 
-/// An outcome from before a run.
+/// An outcome from before a run. Its request is one of the traffic to come, and all arms answer it in their order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoggedOutcome {
     /// Number of the action, where actions stay the same.

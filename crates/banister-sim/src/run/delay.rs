@@ -4,9 +4,13 @@ use banister::{Agent, Choice, Error, Origin, Outcome};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Holds outcomes until they are due: a wheel of `delay + 1` slots, emptied every `batch` rounds.
+use crate::config::RunConfig;
+
+/// Holds outcomes until they are due: a wheel of slots, one more than the longest delay, emptied every `batch` rounds.
 pub(crate) struct DelayQueue {
-    delay: u64,
+    /// The shortest and the longest delay, of all or by action or segment.
+    ranges: Vec<[u64; 2]>,
+    is_by_segment: bool,
     batch: u64,
     guardrails: usize,
     /// One per round until the longest delay.
@@ -37,12 +41,26 @@ struct Slot {
 }
 
 impl DelayQueue {
-    pub(crate) fn new(delay: u64, batch: u64, guardrails: usize) -> Self {
+    pub(crate) fn new(
+        run: &RunConfig,
+        arms: &[String],
+        segments: &[String],
+        guardrails: usize,
+    ) -> Self {
+        let own = run.delay.ranges();
+        let is_by_segment = !run.delay.is_of(arms);
+        let names = if is_by_segment { segments } else { arms };
+        let range = |name: &String| own.get(&name[..]).copied().unwrap_or_default();
+        let longest = own.values().map(|[_, most]| *most).max().unwrap_or(0);
         Self {
-            delay,
-            batch,
+            ranges: match own.get("") {
+                Some(&all) => vec![all],
+                None => names.iter().map(range).collect(),
+            },
+            is_by_segment,
+            batch: run.batch,
             guardrails,
-            slots: vec![Slot::default(); delay as usize + 1],
+            slots: vec![Slot::default(); longest as usize + 1],
             waiting: Slot::default(),
         }
     }
@@ -50,7 +68,7 @@ impl DelayQueue {
     /// True where every outcome arrives in the round it happens.
     #[inline]
     pub(crate) fn is_instant(&self) -> bool {
-        self.delay == 0 && self.batch == 1
+        self.slots.len() == 1 && self.batch == 1
     }
 
     /// Queues the outcome of round `t`; the delay does not depend on its value.
@@ -61,12 +79,14 @@ impl DelayQueue {
         segment: Option<usize>,
         rng: &mut ChaCha8Rng,
     ) {
-        let late = if self.delay == 0 {
-            0
-        } else {
-            // The multiply-shift map of 64 random bits onto 0..=delay.
-            ((u128::from(rng.next_u64()) * u128::from(self.delay + 1)) >> 64) as u64
-        };
+        let place = (segment.filter(|_| self.is_by_segment)).unwrap_or(outcome.action);
+        let range = self.ranges.get(place).or(self.ranges.first());
+        let [least, most] = range.copied().unwrap_or_default();
+        let mut late = least;
+        if most > least {
+            // The multiply-shift map of 64 random bits onto least..=most.
+            late += ((u128::from(rng.next_u64()) * u128::from(most - least + 1)) >> 64) as u64;
+        }
         let count = self.slots.len() as u64;
         let slot = &mut self.slots[((t + late) % count) as usize];
         let (features, in_context) = match outcome.choice {

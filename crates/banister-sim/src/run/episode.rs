@@ -58,7 +58,12 @@ impl Episode {
                 .collect(),
             scaled: Vec::new(),
             rng: stream(config.seed, experiment.first_stream() + run),
-            queue: DelayQueue::new(config.delay, config.batch, guardrails),
+            queue: DelayQueue::new(
+                config,
+                &experiment.problem.declared.arms,
+                environment.segments(),
+                guardrails,
+            ),
             inspector: experiment.agents[agent].1.inspector(guardrails),
             pulls: vec![0; experiment.pull_slots().len()],
             costs: vec![0.0; guardrails],

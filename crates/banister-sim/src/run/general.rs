@@ -97,7 +97,10 @@ impl RunEnvironment for GeneralActions<'_> {
             agent.observe(&Outcome {
                 choice: self.choice(&outcome.features),
                 segment: segment.map(String::as_str),
-                origin: Origin::Logged,
+                origin: Origin::Sampled {
+                    is_first: outcome.action == 0,
+                    is_blind: true,
+                },
                 ..Outcome::of_arm(outcome.action, outcome.reward, &outcome.costs)
             })?;
         }

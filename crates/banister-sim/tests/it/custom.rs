@@ -261,7 +261,7 @@ fn contexts(with_safe: bool, delay: u64, batch: u64) -> CustomExperiment {
             horizon: 3000,
             runs: 3,
             checkpoints: 10,
-            delay,
+            delay: banister_sim::Delay::UpTo(delay),
             batch,
             ..RunConfig::default()
         },

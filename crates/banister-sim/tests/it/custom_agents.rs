@@ -2,17 +2,21 @@
 
 use crate::common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use banister::{
-    Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Outcome, Registry as _, Round,
+    Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Origin, Outcome, Pending,
+    Registry as _, Round,
 };
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
-    AgentSource, CustomAgent, Experiment, ExperimentConfig, Options, Progress, coverage, run,
+    AgentSource, CustomAgent, Delay, Experiment, ExperimentConfig, Options, Progress, coverage, run,
 };
 use common::paper_experiment;
+use serde_json::json;
 
 const QUIET: Options = Options { no_timing: true };
 
@@ -72,7 +76,7 @@ fn play(config: &ExperimentConfig, agents: Vec<AgentSource>) -> Result<InstanceR
 fn always_safe_has_the_regret_it_must_have() {
     for (delay, batch) in [(0, 1), (20, 4)] {
         let mut config = paper_experiment(0.2, 1000, 3, OpbConfig::default());
-        (config.run.delay, config.run.batch) = (delay, batch);
+        (config.run.delay, config.run.batch) = (Delay::UpTo(delay), batch);
         let agents = vec![
             fixed("always safe", &[(0, 1.0)], None),
             fixed("half", &[(0, 0.5), (2, 0.5)], None),
@@ -188,4 +192,82 @@ fn labels_are_unique_and_failing_to_build_is_said_at_once() {
     };
     let error = with(&config, vec![CustomAgent::new("never", never).into()]).expect_err("fails");
     assert_eq!(error.to_string(), "user-supplied code failed: not today");
+}
+
+/// Ages of outcomes, the least and the most, by arm and segment.
+type Ages = Arc<Mutex<BTreeMap<(usize, String), [u64; 2]>>>;
+
+/// Plays both arms, and notes how late outcomes come.
+struct Noting {
+    decision: Decision,
+    t: u64,
+    ages: Ages,
+}
+
+impl Agent for Noting {
+    fn decide(&mut self, _: &Round) -> Result<&Decision, Error> {
+        self.t += 1;
+        Ok(&self.decision)
+    }
+
+    // The table of policies is asked for in every segment before each round; decisions are what is announced.
+    fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
+        self.t = pending.decision;
+        Ok(())
+    }
+
+    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+        let Origin::Announced(decision) = outcome.origin else {
+            panic!("{:?}", outcome.origin)
+        };
+        let age = self.t - decision;
+        let key = (outcome.action, outcome.segment.unwrap_or("").to_string());
+        let mut ages = self.ages.lock().unwrap();
+        let [least, most] = ages.entry(key).or_insert([age, age]);
+        (*least, *most) = ((*least).min(age), (*most).max(age));
+        Ok(())
+    }
+}
+
+#[test]
+fn delays_are_by_arm_or_by_segment() {
+    let ages = |delay: serde_json::Value| {
+        let config: ExperimentConfig = serde_json::from_value(json!({
+            "run": {"horizon": 4000, "runs": 1, "delay": delay},
+            "environment": {
+                "kind": "segmented", "arms": ["control", "bold"], "segments": ["de", "fr"],
+                "rewards": [[0.2, 0.8], [0.2, 0.8]], "costs": [[[0.1, 0.3], [0.1, 0.3]]],
+            },
+            "guardrail": [{"name": "cost", "at_most": 0.5}],
+        }))
+        .unwrap();
+        let ages = Ages::default();
+        let shared = Arc::clone(&ages);
+        let make = move |_: &banister::Problem, _: u64, _: u64| -> Result<Box<dyn Agent>, Error> {
+            Ok(Box::new(Noting {
+                decision: Decision {
+                    policy: vec![(0, 0.5), (1, 0.5)],
+                    fallback: Some(Fallback::MarginNotProven),
+                    ..Decision::default()
+                },
+                t: 0,
+                ages: Arc::clone(&shared),
+            }))
+        };
+        let agents = vec![CustomAgent::new("noting", make).into()];
+        play(&config, agents).expect("it runs");
+        let found = ages.lock().unwrap();
+        let of = |arm, segment: &str| found[&(arm, segment.to_string())];
+        [of(0, "de"), of(0, "fr"), of(1, "de"), of(1, "fr")]
+    };
+    let (at_once, late) = ([0, 0], [5, 9]);
+    assert_eq!(ages(json!(4)), [[0, 4]; 4]);
+    assert_eq!(ages(json!([5, 9])), [late; 4]);
+    assert_eq!(
+        ages(json!({"bold": [5, 9]})),
+        [at_once, at_once, late, late]
+    );
+    assert_eq!(ages(json!({"fr": [5, 9]})), [at_once, late, at_once, late]);
+    let both = json!({"fr": [1, 9], "de": [3, 3]});
+    assert_eq!(ages(both), [[3, 3], [1, 9], [3, 3], [1, 9]]);
 }

@@ -6,7 +6,7 @@ use banister::theory::lower_bound_margin;
 use banister::{Error, OpbConfig};
 use banister_rivals::AgentConfig;
 use banister_sim::{
-    ClippedGaussianConfig, EnvironmentConfig, Experiment, ExperimentConfig, L1Config,
+    ClippedGaussianConfig, Delay, EnvironmentConfig, Experiment, ExperimentConfig, L1Config,
     LowerBoundConfig, RunConfig,
 };
 use common::{PAPER_COSTS, PAPER_REWARDS, guardrail, laws, paper_experiment, simulate};
@@ -142,7 +142,7 @@ fn refused(config: ExperimentConfig, expected_field: &str, expected_value: &str)
     }
 }
 
-fn plain(change: impl Fn(&mut ExperimentConfig)) -> ExperimentConfig {
+fn plain(change: impl FnOnce(&mut ExperimentConfig)) -> ExperimentConfig {
     let mut config = paper_experiment(0.5, 1000, 2, OpbConfig::default());
     change(&mut config);
     config
@@ -292,7 +292,15 @@ fn how_long_and_how_often_is_checked() {
     );
     refused(plain(|c| c.run.batch = 0), "run.batch", "0");
     refused(plain(|c| c.run.batch = 1001), "run.batch", "1001");
-    refused(plain(|c| c.run.delay = 10_000_001), "run.delay", "10000001");
+    refused(
+        plain(|c| c.run.delay = Delay::UpTo(10_000_001)),
+        "run.delay",
+        "0 to 10000001",
+    );
+    let delay = Delay::Between([5, 4]);
+    refused(plain(|c| c.run.delay = delay), "run.delay", "5 to 4");
+    let delay = Delay::ByName([("nobody".into(), [0, 1])].into());
+    refused(plain(|c| c.run.delay = delay), "run.delay", "[\"nobody\"]");
     refused(plain(|c| c.agent.clear()), "agent", "absent");
     let bad_agent = plain(|c| {
         c.agent.push(AgentConfig::Opb(OpbConfig {

@@ -1,6 +1,6 @@
 //! The limit of certified play of environments: posed from samples of their outcomes, it is the same.
 
-use banister_sim::banister::theory::{CertifiedCost, CertifiedPlay};
+use banister_sim::banister::theory::{CertifiedCost, CertifiedPlay, CostLaw};
 use banister_sim::{Experiment, ExperimentConfig, Options, Progress, run};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -23,36 +23,38 @@ fn instance(environment: &str, guardrails: &str) -> Experiment {
     ))
 }
 
-/// Mean and standard deviation of reward and first cost of every arm, from samples.
-fn sampled(experiment: &Experiment) -> Vec<[(f64, f64); 2]> {
+/// Law of the first cost of every arm, from samples: two values, or a standard deviation.
+fn sampled(experiment: &Experiment) -> Vec<CostLaw> {
     let arms = experiment.environment().as_arms().expect("arms");
     let mut rng = ChaCha8Rng::seed_from_u64(11);
-    let moments = |arm: usize| {
-        let mut sums = [(0.0, 0.0); 2];
-        for _ in 0..DRAWS {
+    let law = |arm: usize| {
+        let mut draw = || {
             let mut costs = [0.0];
-            let reward = arms.pull(arm, &mut rng, &mut costs);
-            for (sum, x) in sums.iter_mut().zip([reward, costs[0]]) {
-                sum.0 += x;
-                sum.1 += x * x;
-            }
+            arms.pull(arm, &mut rng, &mut costs);
+            costs[0]
+        };
+        let drawn: Vec<f64> = (0..DRAWS).map(|_| draw()).collect();
+        let low = drawn.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = drawn.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if drawn.iter().all(|&x| x == low || x == high) {
+            return CostLaw::TwoValued { low, high };
         }
-        sums.map(|(first, second)| {
-            let mean = first / DRAWS as f64;
-            (mean, (second / DRAWS as f64 - mean * mean).max(0.0).sqrt())
-        })
+        let mean = drawn.iter().sum::<f64>() / DRAWS as f64;
+        let square = drawn.iter().map(|x| x * x).sum::<f64>() / DRAWS as f64;
+        let sd = (square - mean * mean).max(0.0).sqrt();
+        CostLaw::Normal { sd }
     };
-    (0..arms.count()).map(moments).collect()
+    (0..arms.count()).map(law).collect()
 }
 
-/// The limit at δ = 0.05 of a guardrail with sampled standard deviations and given means.
-fn expected(experiment: &Experiment, cost: impl Fn(&[f64], Vec<f64>) -> CertifiedCost) -> f64 {
+/// The limit at δ = 0.05 of a guardrail with sampled laws and given means.
+fn expected(experiment: &Experiment, cost: impl Fn(&[f64], Vec<CostLaw>) -> CertifiedCost) -> f64 {
     let arms = experiment.environment().as_arms().expect("arms");
-    let sds = sampled(experiment).iter().map(|arm| arm[1].1).collect();
+    let laws = sampled(experiment);
     let column = |s: usize| -> Vec<f64> { (0..arms.count()).map(|a| arms.means(a)[s]).collect() };
     let play = CertifiedPlay {
         rewards: column(0),
-        guardrails: vec![cost(&column(1), sds)],
+        guardrails: vec![cost(&column(1), laws)],
         safe: 0,
         delta: 0.05,
         horizon: 20_000,
@@ -82,13 +84,13 @@ fn every_kind_of_arm_knows_the_standard_deviation_of_its_cost() {
                 "{{ name = \"spend\", at_most = 2.4, {known}range = [0.0, 4.0], sub_gaussian = 4.0 }}"
             ),
         );
-        let wanted = expected(&experiment, |means, mut sds| {
+        let wanted = expected(&experiment, |means, mut laws| {
             if safe == 0.5 {
-                sds[0] = 0.0;
+                laws[0] = CostLaw::Known;
             }
             CertifiedCost {
                 means: means.to_vec(),
-                sds,
+                laws,
                 factor: 0.0,
                 threshold: 2.4,
             }
@@ -108,19 +110,26 @@ fn every_kind_of_arm_knows_the_standard_deviation_of_its_cost() {
 fn at_least_is_mirrored_and_relative_counts_an_unknown_safe_mean() {
     let environment = "kind = \"bernoulli\", rewards = [0.2, 0.9], costs = [[0.6, 0.3]]";
     let cost = |factor: f64, threshold: f64, known: bool| {
-        move |means: &[f64], mut sds: Vec<f64>| {
+        move |means: &[f64], mut laws: Vec<CostLaw>| {
             if known {
-                sds[0] = 0.0;
+                laws[0] = CostLaw::Known;
+            }
+            // Costs are the signal's negative.
+            for law in &mut laws {
+                if let CostLaw::TwoValued { low, high } = *law {
+                    let (low, high) = (-high, -low);
+                    *law = CostLaw::TwoValued { low, high };
+                }
             }
             CertifiedCost {
                 means: means.iter().map(|mean| -mean).collect(),
-                sds,
+                laws,
                 factor,
                 threshold,
             }
         }
     };
-    let limit = |guardrail: &str, cost: &dyn Fn(&[f64], Vec<f64>) -> CertifiedCost| {
+    let limit = |guardrail: &str, cost: &dyn Fn(&[f64], Vec<CostLaw>) -> CertifiedCost| {
         let experiment = instance(environment, guardrail);
         let (found, wanted) = (experiment.limit(0.05), expected(&experiment, cost));
         let found = found.expect("known");

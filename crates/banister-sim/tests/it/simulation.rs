@@ -163,7 +163,7 @@ fn delivered(horizon: u64, delay: u64, batch: u64) -> u64 {
             run: RunConfig {
                 horizon,
                 runs: 1,
-                delay,
+                delay: banister_sim::Delay::UpTo(delay),
                 batch,
                 ..RunConfig::default()
             },
@@ -270,8 +270,8 @@ fn pinned_whole_runs_do_not_change_unnoticed() {
 
 /// Regret and pulls of runs 0 and 1 of three agents (pinned).
 const PINNED: [(f64, [u64; 4]); 6] = [
-    (508.2958323556813, [847, 6, 10, 4137]),
-    (778.1552605902217, [1290, 11, 17, 3682]),
+    (594.2045253934865, [992, 20, 15, 3973]),
+    (768.0565392649199, [1271, 17, 11, 3701]),
     (19.129811112424044, [23, 8, 8, 4961]),
     (10.92458254655247, [7, 5, 8, 4980]),
     (701.4140842583888, [353, 454, 881, 3312]),

@@ -95,6 +95,9 @@ impl Merged {
     /// New hulls for the dirty blocks, with the corners that the end of the last solve says.
     fn update(&mut self, blocks: &[Block], dirty: &[usize], table: &mut BlockTable) {
         let n = blocks.len();
+        // A long walk must not allocate: dirty blocks, the mixed one, and edges one way.
+        let edges: usize = blocks.iter().map(|block| block.rewards.len()).sum();
+        self.touched.reserve(n + edges + 1);
         for s in n..self.at.len() {
             self.cost -= self.hulls[s].corners[self.at[s]].cost;
             self.next.set(s, None);
@@ -280,6 +283,9 @@ impl Hull {
         });
         self.corners.clear();
         self.slopes.clear();
+        // A hull that gains corners late must not allocate.
+        self.corners.reserve(r.len());
+        self.slopes.reserve(r.len());
         for &action in &self.order {
             let (cost, reward) = (c[action], r[action]);
             let corner = Corner {

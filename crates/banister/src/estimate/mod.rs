@@ -41,7 +41,7 @@ use change::Change;
 pub(crate) use change::Changed;
 use ends::{Ends, Side, SignalRule, count};
 use sums::Weighted;
-use units::Units;
+pub(crate) use units::Units;
 use windows::Windows;
 
 /// Outcomes of an arm up to which each one is followed.
@@ -454,32 +454,67 @@ impl Estimates {
         let place = arm * self.rules.len() + signal;
         (n > 0).then(|| {
             let window = self.window(arm, signal);
-            let (n, sum) = window.unwrap_or((n, self.state[place].sum));
+            let all = (n, self.state[place].sum);
+            let (n, sum) = window.map_or(all, |(own, _)| (own.count(), own.sum()));
             self.units[place].common(sum / n as f64)
         })
     }
 
-    /// Number and sum of the latest outcomes that bounds of a mean that may move are about.
-    fn window(&self, arm: usize, signal: usize) -> Option<(u64, f64)> {
+    /// The latest outcomes that bounds of a mean that may move are about, and the mean of their times.
+    fn window(&self, arm: usize, signal: usize) -> Option<(Mixture, f64)> {
         let (learned, mirrored) = self.rules[signal].twin.unwrap_or((signal, false));
         let place = arm * self.rules.len() + learned;
         let windows = self.windows.get(place)?.as_ref()?;
         let now = self.mixture.get(place).filter(|now| now.count() > 0)?;
-        let (n, sum) = windows.tightest(self.units[place].drift, now);
-        Some((n, if mirrored { n as f64 - sum } else { sum }))
+        let (own, middle) = windows.tightest(self.units[place].drift, now);
+        Some((if mirrored { own.mirrored() } else { own }, middle))
     }
 
     /// Latest outcomes of an arm that bounds of each signal are about, where means may move; else none.
     pub(crate) fn windows(&self, arm: usize) -> Vec<Option<u64>> {
         let signals = self.rules.len() * usize::from(!self.windows.is_empty());
-        let count = |signal| self.window(arm, signal).map(|(count, _)| count);
+        let count = |signal| self.window(arm, signal).map(|(own, _)| own.count());
         (0..signals).map(count).collect()
     }
 
-    /// ln(1/δ_s) of each of an arm's ends that serve optimism, once it was pulled.
-    #[inline]
-    pub(crate) fn log_optimism(&self, arm: usize) -> f64 {
-        self.rules[0].rule.log_term(self.arms[arm].log_optimism)
+    /// Outcomes of a signal, and as many as its bound would need without any cost to leave the top of the range:
+    /// n + ln(1/δ_s).
+    pub(crate) fn worth(&self, arm: usize, signal: usize) -> f64 {
+        let log_level = match self.arms[arm].log_safety {
+            // Not pulled yet: the first one's, about the level that it would have.
+            0.0 => self.safety.log_level(Place::FIRST, 1),
+            given => given,
+        };
+        self.count(arm, signal) as f64 + self.rules[signal].rule.log_term(log_level)
+    }
+
+    /// r̃ or c̃ of `index` optimism in standard units, given the arm's fair share of outcomes (`optimism`) and how many wait.
+    pub(crate) fn index(&self, arm: usize, signal: usize, end: End, of: (f64, u64)) -> f64 {
+        if let Some(sum) = self.rules[signal].sum {
+            let found = self.weighted(sum, arm, |term| Some([self.index(arm, term, end, of)]));
+            return found.map_or(end.trivial(), |[index]| index);
+        }
+        let place = arm * self.rules.len() + signal;
+        let (units, n) = (&self.units[place], self.count(arm, signal));
+        if n == 0 {
+            return units.common(end.trivial());
+        }
+        let rule = &self.rules[signal].rule;
+        let log_x = libm::log1p(of.0 / (n + of.1) as f64);
+        if let Some((own, middle)) = self.window(arm, signal) {
+            let moved = units.drift * (self.until - middle);
+            let index = own.index(end, log_x);
+            return units.common(match end {
+                End::Lower => (index - moved).max(0.0),
+                End::Upper => (index + moved).min(1.0),
+            });
+        }
+        let observed = Observed {
+            count: Count::new(n),
+            sum: self.state[place].sum,
+            mixture: self.mixture.get(place),
+        };
+        units.common(rule.index(end, &observed, units.r, log_x))
     }
 
     /// Sum of a signal's observations, each in standard units.

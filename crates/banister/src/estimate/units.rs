@@ -4,24 +4,24 @@ use crate::problem::{Direction, Signal};
 
 /// Units of one signal of one arm.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Units {
+pub(crate) struct Units {
     /// Origin and scale of the arm's own standard units: y = (x − origin)·scale.
-    pub(super) origin: f64,
-    pub(super) scale: f64,
+    pub(crate) origin: f64,
+    pub(crate) scale: f64,
     /// R in these units.
-    pub(super) r: f64,
+    pub(crate) r: f64,
     /// The same in units of the common range: shift + stretch·y.
-    pub(super) shift: f64,
-    pub(super) stretch: f64,
+    pub(crate) shift: f64,
+    pub(crate) stretch: f64,
     /// v: most that the mean moves between decisions or in a second, in the arm's own units.
-    pub(super) drift: f64,
+    pub(crate) drift: f64,
     /// Half-width for n = 1, of symmetric intervals.
-    pub(super) width: f64,
+    pub(crate) width: f64,
 }
 
 impl Units {
     /// Units of an arm whose own signal may have another range than the common one.
-    pub(super) fn new(own: &Signal, common: &Signal, direction: Direction) -> Self {
+    pub(crate) fn new(own: &Signal, common: &Signal, direction: Direction) -> Self {
         let (origin, scale) = own.affine(direction);
         let (base, per_unit) = common.affine(direction);
         let same = (own.lo, own.hi) == (common.lo, common.hi);
@@ -42,12 +42,12 @@ impl Units {
     }
 
     #[inline]
-    pub(super) fn standardise(&self, x: f64) -> f64 {
+    pub(crate) fn standardise(&self, x: f64) -> f64 {
         (x - self.origin) * self.scale
     }
 
     #[inline]
-    pub(super) fn common(&self, y: f64) -> f64 {
+    pub(crate) fn common(&self, y: f64) -> f64 {
         self.shift + self.stretch * y
     }
 }

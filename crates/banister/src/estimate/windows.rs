@@ -155,21 +155,21 @@ impl Windows {
         self.scales.iter().map(|scale| scale.due).min().unwrap_or(0)
     }
 
-    /// Number and sum of the outcomes in the window whose bounds are about the tightest, by four standard errors and its
-    /// age: of length W for an arm that is always played. All outcomes while there are few.
-    pub(super) fn tightest(&self, v: f64, now: &Mixture) -> (u64, f64) {
+    /// Outcomes of the window whose bounds are about the tightest, by four standard errors and its age (of length W for an
+    /// arm that is always played; all outcomes while there are few), and the mean of their times.
+    pub(super) fn tightest(&self, v: f64, now: &Mixture) -> (Mixture, f64) {
         let scales = (self.shortest..).step_by(self.step).zip(&self.scales);
         let full = scales.take_while(|(k, _)| now.count() >= 1 << k);
         let windows = full.map(|(_, Scale { older, .. })| {
-            let count = now.count() - older.mixture.count();
-            let n = count as f64;
-            let age = self.latest - (self.times - older.times) / n;
-            let width = 2.0 / libm::sqrt(n) + v * age;
-            (width, (count, now.sum() - older.mixture.sum()))
+            let n = (now.count() - older.mixture.count()) as f64;
+            let middle = (self.times - older.times) / n;
+            let width = 2.0 / libm::sqrt(n) + v * (self.latest - middle);
+            (width, older.mixture, middle)
         });
-        let all = (f64::INFINITY, (now.count(), now.sum()));
+        let all = self.times / now.count() as f64;
+        let all = (f64::INFINITY, Mixture::default(), all);
         let best = windows.fold(all, |best, own| if own.0 < best.0 { own } else { best });
-        best.1
+        (now.since(&best.1), best.2)
     }
 
     /// The tightest b of the windows that are due, given all outcomes' statistics and the levels ln(1/δ_s) of the ends;

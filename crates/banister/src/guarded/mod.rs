@@ -24,7 +24,7 @@ use crate::agent::{Agent, AgentView, AlarmAnswer};
 use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::monitor::{Assumption, Next, Origin};
+use crate::monitor::{Assumption, Next};
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
 pub use learner::Learner;
@@ -135,7 +135,7 @@ impl<L: Learner> Guarded<L> {
             self.shell.monitor.forget();
             return;
         }
-        if outcome.origin == Origin::Logged {
+        if outcome.origin.is_logged() {
             self.shell.monitor.note_log();
         }
         let next = self.learner.learn(&mut self.shell, outcome);

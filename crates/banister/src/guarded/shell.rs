@@ -168,7 +168,7 @@ impl Shell {
     #[inline]
     pub(crate) fn is_timed(&self, outcome: &Outcome) -> bool {
         outcome.time.map_or(!self.by_clock, f64::is_finite)
-            || (outcome.time.is_none() && self.clock.is_some() && outcome.origin != Origin::Logged)
+            || (outcome.time.is_none() && self.clock.is_some() && !outcome.origin.is_logged())
     }
 
     /// The time until which bounds have to hold from now on, where means may have moved since they were made. It depends
@@ -203,7 +203,7 @@ impl Shell {
     pub(crate) fn time_of(&mut self, outcome: &Outcome) -> f64 {
         let counted = match outcome.origin {
             Origin::Announced(decision) | Origin::InOrder { decision, .. } => decision,
-            Origin::Immediate | Origin::Logged => self.outcomes,
+            Origin::Immediate | Origin::Logged | Origin::Sampled { .. } => self.outcomes,
         };
         self.since_origin(outcome.time, counted)
     }

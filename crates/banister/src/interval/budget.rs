@@ -32,6 +32,8 @@ pub(crate) struct DeltaBudget {
 pub(crate) struct Place(u32);
 
 impl Place {
+    pub(crate) const FIRST: Self = Self(1);
+
     /// True for an arm that was numbered.
     #[inline]
     pub(crate) fn is_given(self) -> bool {

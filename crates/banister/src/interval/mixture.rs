@@ -302,13 +302,44 @@ impl Mixture {
 
     /// Σ_j ln(1 − λ_k x_j) of every level, for X or for 1 − X.
     fn sums(&self, mirrored: bool) -> [f64; LEVELS] {
-        let (stakes, ones) = match (&self.between, mirrored) {
-            (None, false) => (None, self.ones),
-            (None, true) => (None, self.zeros),
-            (Some(own), false) => (Some(own.direct.sums()), self.ones),
-            (Some(own), true) => (Some(own.mirrored.sums()), self.zeros),
+        std::array::from_fn(|k| self.sum_of(mirrored, k))
+    }
+
+    /// Σ_j ln(1 − λ_k x_j) of one level.
+    fn sum_of(&self, mirrored: bool, k: usize) -> f64 {
+        let between = self.between.as_ref();
+        let (ones, stakes) = if mirrored {
+            (self.zeros, between.map(|own| &own.mirrored))
+        } else {
+            (self.ones, between.map(|own| &own.direct))
         };
-        std::array::from_fn(|k| stakes.map_or(0.0, |sums| sums[k]) - GRID.etas[k] * ones)
+        stakes.map_or(0.0, |own| own.logs[k] + log(own.products[k])) - GRID.etas[k] * ones
+    }
+
+    /// The index of `index` optimism: the first mean at which the wealth of some level, without its weight, reaches x.
+    ///
+    /// Z_λ(μ) = x has the root μ(λ) = (1 − exp((Σ_j ln(1 − λX_j) − ln x)/n))/λ. Those λ with μ(λ) ≤ m are those with
+    /// Σ_j ln(1 + b(m − X_j)) ≥ ln x, b = λ/(1 − λm), which is concave in b: an interval. So the least root over the grid
+    /// is found by going downhill, and where one begins does not matter.
+    pub(crate) fn index(&self, end: End, log_x: f64) -> f64 {
+        let mirrored = end == End::Lower;
+        let n = self.n as f64;
+        let root = |k: usize| -expm1((self.sum_of(mirrored, k) - log_x) / n) / GRID.lambdas[k];
+        // η = √(8 ln x/n) is the best level for outcomes that vary the most.
+        let guess = libm::ilogb(2.0 * n / log_x) / 2;
+        let mut k = guess.clamp(0, LEVELS as i32 - 1) as usize;
+        let mut best = root(k);
+        for next in [
+            usize::wrapping_add as fn(usize, usize) -> usize,
+            usize::wrapping_sub,
+        ] {
+            while let Some(found) = Some(next(k, 1)).filter(|&k| k < LEVELS).map(root)
+                && found < best
+            {
+                (k, best) = (next(k, 1), found);
+            }
+        }
+        if mirrored { 1.0 - best } else { best }
     }
 
     /// ln W(μ): evidence that the mean is below μ, for μ in [0, 1].

@@ -346,6 +346,21 @@ impl Rule {
         }
     }
 
+    /// An end at the level 1/x for the count there is, no more: r̃ or c̃ of `index` optimism (`optimism`), after the first
+    /// observation.
+    pub(crate) fn index(&self, end: End, observed: &Observed, r: f64, log_x: f64) -> f64 {
+        let level = log_x * observed.count.inverse;
+        let mean = observed.mean().clamp(0.0, 1.0);
+        let index = match (observed.mixture, self.kind, end) {
+            (Some(own), Intervals::Mixture, _) => own.index(end, log_x),
+            (_, Intervals::Kl, End::Lower) => kl_lower(mean, level, 0.0),
+            (_, Intervals::Kl, End::Upper) => kl_upper(mean, level, 1.0),
+            (_, _, End::Lower) => mean - r * (2.0 * level).sqrt(),
+            (_, _, End::Upper) => mean + r * (2.0 * level).sqrt(),
+        };
+        index.clamp(0.0, 1.0)
+    }
+
     /// True if it is for signals that cannot leave their range.
     #[inline]
     pub(crate) fn is_bounded(&self) -> bool {

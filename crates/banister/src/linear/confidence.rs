@@ -81,6 +81,13 @@ pub fn upper_end(x: f64) -> f64 {
     if x < 1.0 { x.max(0.0) } else { 1.0 }
 }
 
+/// Half-width of an action's index, given its ‖x‖² in Σ⁻¹ (math 25 with n = 1/‖x‖² outcomes): a sum of noise along one
+/// direction, at a level that falls with t/n. Sets of parameters hold in all directions at once, and are wider by ln det Σ.
+#[inline]
+pub(crate) fn index_width(r: f64, outcomes: f64, square: f64) -> f64 {
+    r * (2.0 * libm::log1p(outcomes * square) * square).sqrt()
+}
+
 /// The smallest λ beside features of length 1: below it rounding undoes it.
 const LEAST_LAMBDA: f64 = 1e-9;
 

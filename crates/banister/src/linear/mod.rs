@@ -19,6 +19,7 @@ mod space;
 
 pub(crate) use actions::Terms;
 pub use actions::{Actions, Columns};
+pub(crate) use confidence::index_width;
 pub use confidence::{Confidence, Radius, check_lambda, upper_end};
 pub use evidence::{
     Evidence, EvidenceState, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs,

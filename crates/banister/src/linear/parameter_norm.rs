@@ -25,7 +25,12 @@ fn largest_mean(problem: &Problem) -> f64 {
         g.with_signal(&problem.reward, &problem.guardrails)
             .own_signal()
     }));
-    (signals.map(|signal| signal.hull()))
+    let ranges = signals.flat_map(|signal| {
+        let own = signal.range.as_ref().map(|range| range.each(""));
+        let own = own.into_iter().flatten().map(|(_, range)| range);
+        own.chain([signal.hull()]).collect::<Vec<_>>()
+    });
+    ranges
         .map(|[lo, hi]| lo.abs().max(hi.abs()) / (hi - lo))
         .fold(1.0, f64::max)
 }

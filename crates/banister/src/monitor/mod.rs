@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::estimate::Changed;
 use crate::problem::CheckedProblem;
+use crate::waiting::Waiting;
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
@@ -74,6 +75,14 @@ pub enum Origin {
     },
     /// Another policy's: it teaches, and says nothing about this agent's policies.
     Logged,
+    /// Another policy's, of a request that comes with the frequencies of those to be decided: its segment counts too.
+    Sampled {
+        /// True for one outcome of each request: a request that was answered by all arms counts once.
+        is_first: bool,
+        /// True if the arm was chosen without regard to the segment, as where every arm answered: the mean over segments
+        /// that share a policy is taught too.
+        is_blind: bool,
+    },
 }
 
 impl Origin {
@@ -82,8 +91,14 @@ impl Origin {
     pub(crate) fn decision(self) -> Option<u64> {
         match self {
             Self::Announced(decision) | Self::InOrder { decision, .. } => Some(decision),
-            Self::Immediate | Self::Logged => None,
+            Self::Immediate | Self::Logged | Self::Sampled { .. } => None,
         }
+    }
+
+    /// True for another policy's.
+    #[inline]
+    pub(crate) fn is_logged(self) -> bool {
+        matches!(self, Self::Logged | Self::Sampled { .. })
     }
 }
 
@@ -130,7 +145,7 @@ struct Memory {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     before_by_arm: Vec<u64>,
     /// True once outcomes of another policy were learned.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     logged: bool,
     /// Alarms that nobody has acknowledged yet: one of each kind per guardrail at most.
     alarms: Vec<Alarm>,
@@ -142,10 +157,6 @@ struct Memory {
     /// Reaction to alarms, where it is another than declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     on_breach: Option<OnBreach>,
-}
-
-fn is_false(b: &bool) -> bool {
-    !b
 }
 
 /// Evidence against the model of the features.
@@ -333,6 +344,11 @@ impl Monitor {
         self.saved.order.give_up(number, self.detectors.len())
     }
 
+    /// Counts decisions of the pool by arm that wait for their outcomes, or for their turn.
+    pub(crate) fn count_waiting(&self, in_pool: &mut Waiting) {
+        self.saved.order.count_waiting(in_pool);
+    }
+
     /// Another pool begins: pending decisions are not its own.
     pub(crate) fn leave_pool(&mut self) {
         self.saved.order.leave_pool();
@@ -389,6 +405,12 @@ impl Monitor {
         origin
             .decision()
             .is_none_or(|decision| decision > self.saved.before)
+    }
+
+    /// Returns true if the outcome of an announced decision would be learned.
+    pub(crate) fn is_waited_for(&self, decision: u64, action: usize) -> bool {
+        let origin = Origin::Announced(decision);
+        self.is_current(origin) && !self.is_forgotten(action, origin)
     }
 
     /// Returns true if an arm was forgotten after the decision of its outcome was made: it is watched, and not learned.
@@ -478,7 +500,7 @@ impl Monitor {
                 watched.safe_probability = safe_probability;
                 self.detect(problem, watched, costs, taken)
             }
-            Origin::Logged => Next::Continue,
+            Origin::Logged | Origin::Sampled { .. } => Next::Continue,
         }
     }
 
@@ -626,6 +648,10 @@ impl Monitor {
             };
             // Learning again does not mend a declaration: it forces the safe action like `safe`.
             let matters = refuted.is_dearer || self.config.exact_safe_cost;
+            if !matters && problem.declared.context.is_some() {
+                // A bound in every context is above the mean over them.
+                continue;
+            }
             let outcomes = declared.state.count;
             let _ = self.raise(Alarm {
                 kind: AlarmKind::SafeCost,

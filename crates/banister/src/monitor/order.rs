@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::waiting::Waiting;
+
 /// Watched decisions that may wait for their outcomes: by default, and at most.
 pub(super) const WINDOW: usize = 1024;
 pub(super) const WIDEST: usize = 4096;
@@ -134,6 +136,14 @@ impl Order {
         let from = place * guardrails;
         self.costs.drain(from..from + guardrails);
         self.entries.remove(place)?.drawn
+    }
+
+    /// Counts decisions of the pool by arm.
+    pub(super) fn count_waiting(&self, in_pool: &mut Waiting) {
+        in_pool.clear_all();
+        let drawn = self.entries.iter().filter_map(|e| e.drawn);
+        let pooled = drawn.filter(|drawn| drawn.pooled);
+        pooled.for_each(|drawn| in_pool.announce(drawn.arm));
     }
 
     /// Another pool begins: pending decisions are not its own.

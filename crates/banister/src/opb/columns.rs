@@ -17,6 +17,7 @@ impl ArmLearner {
 
     /// Rebuilds all columns, the safe one first: margins come from it, and spreads from margins.
     pub(super) fn refresh_columns(&mut self, shell: &Shell) {
+        self.indexed = self.known(shell);
         self.write_costs(shell, self.plan.bounds.safe, shell.safe);
         let settled = self.t_zero.as_ref().and_then(|rule| rule.margin());
         self.plan.bounds.update_margins(settled);
@@ -31,6 +32,22 @@ impl ArmLearner {
         }
     }
 
+    /// t: outcomes that the estimates of the arms on offer rest on, with those that wait, down to five binary digits, where optimism goes by
+    /// them. When it grows, so do the indices of arms that are not played.
+    pub(super) fn known(&self, shell: &Shell) -> u64 {
+        if self.checked.config.optimism != Optimism::Index {
+            return 0;
+        }
+        let arms = shell.arms.offered().iter();
+        let known: u64 = arms.map(|&arm| self.drawn(arm)).sum();
+        let digits = known.max(1).ilog2().saturating_sub(4);
+        known >> digits << digits
+    }
+
+    fn drawn(&self, arm: usize) -> u64 {
+        self.waiting.drawn(self.estimates.known(arm), arm)
+    }
+
     /// Writes what one column says about the reward; after its costs, which D is made from.
     #[inline(always)]
     pub(super) fn write_reward(&mut self, shell: &Shell, column: usize, arm: usize, count: &Count) {
@@ -42,65 +59,30 @@ impl ArmLearner {
                     .set_paper_reward(column, centre, alpha * radius);
             }
             None => {
-                self.plan.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
                 if self.checked.config.optimism == Optimism::Index {
-                    self.write_means(shell, column, arm);
+                    let each = self.indexed as f64 / shell.arms.offered().len() as f64;
+                    let own = (arm, self.drawn(arm));
+                    let bounds = &mut self.plan.bounds;
+                    bounds.write_indices(&shell.problem, &self.estimates, own, column, each);
+                } else {
+                    self.plan.bounds.reward_upper[column] = self.estimates.ends(arm, 0).upper;
                 }
                 self.plan.bounds.update_spread(column);
             }
         }
     }
 
-    /// Writes the means of one column; after its bounds.
-    #[inline(never)]
-    fn write_means(&mut self, shell: &Shell, column: usize, arm: usize) {
-        let (safe, estimates) = (shell.safe, &self.estimates);
-        let middle = 0.5 * self.plan.bounds.reward_upper[column];
-        self.plan.bounds.reward_mean[column] = estimates.mean(arm, 0).unwrap_or(middle);
-        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
-            let (l, u) = (
-                self.plan.bounds.cost_lower[i][column],
-                self.plan.bounds.cost_upper[i][column],
-            );
-            let base = match guardrail.factor {
-                0.0 => Some(0.0),
-                _ => estimates.mean(safe, i + 1),
-            };
-            let cost = match (estimates.mean(arm, i + 1), base) {
-                (Some(own), Some(base)) => {
-                    let (own, base) = ((own, own), (base, base));
-                    guardrail.cost_bounds(own, base, arm == safe).0
-                }
-                _ => 0.5 * (l + u),
-            };
-            // A known cost is both its ends.
-            self.plan.bounds.cost_mean[i][column] = cost.max(l).min(u);
-        }
-    }
-
     /// Writes the cost bounds of one column.
     #[inline(always)]
     pub(super) fn write_costs(&mut self, shell: &Shell, column: usize, arm: usize) {
-        if self.safe_matters || arm == shell.safe {
-            return self.write_relative_costs(shell, column, arm);
-        }
-        for i in 0..shell.problem.guardrails.len() {
-            let ends = self.estimates.ends(arm, i + 1);
-            self.plan.bounds.cost_lower[i][column] = ends.lower;
-            self.plan.bounds.cost_upper[i][column] = ends.upper;
-        }
-    }
-
-    /// [`ArmLearner::write_costs`] where the safe action may come into it.
-    #[inline(never)]
-    fn write_relative_costs(&mut self, shell: &Shell, column: usize, arm: usize) {
-        let is_safe = arm == shell.safe;
         for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
-            let own = self.estimates.ends(arm, i + 1);
             let (lower, upper) = match guardrail.safe_cost {
-                Some(known) if is_safe => (known, known),
-                _ if guardrail.factor == 0.0 && !is_safe => (own.lower, own.upper),
-                _ => self.relative_bounds(shell, i, arm),
+                Some(known) if arm == shell.safe => (known, known),
+                _ if self.safe_matters => self.relative_bounds(shell, i, arm),
+                _ => {
+                    let ends = self.estimates.ends(arm, i + 1);
+                    (ends.lower, ends.upper)
+                }
             };
             self.plan.bounds.cost_lower[i][column] = lower;
             self.plan.bounds.cost_upper[i][column] = upper;

@@ -24,11 +24,12 @@ use crate::estimate::{Changed, Estimates, EstimatesState};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Count, Interval, Intervals};
 use crate::monitor::Next;
-use crate::optimism::{LpPlan, Planner, index_lean};
+use crate::optimism::{LpPlan, Planner};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, ArmWeights, Problem};
 use crate::round::{Outcome, Pending};
 use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
+use crate::waiting::Waiting;
 use config::CheckedOpb;
 pub use config::OpbConfig;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,8 @@ pub type Opb = Guarded<ArmLearner>;
 pub struct ArmLearner {
     checked: CheckedOpb,
     pub(crate) estimates: Estimates,
+    /// Decisions of each arm whose outcomes have not come.
+    waiting: Waiting,
     /// True if a breach made it forget some arms since it forgot all.
     restarted: bool,
     t_zero: Option<TZeroRule>,
@@ -71,6 +74,8 @@ pub struct ArmLearner {
     safe_matters: bool,
     /// α_r where V is built the paper's way.
     alpha: Option<f64>,
+    /// t of all indices.
+    indexed: u64,
     plan: LpPlan,
 }
 
@@ -79,6 +84,7 @@ pub struct ArmLearner {
 #[serde(deny_unknown_fields)]
 pub struct ArmLearnerState {
     estimates: EstimatesState,
+    waiting: Waiting,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     restarted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,10 +151,12 @@ impl Learner for ArmLearner {
         let mut own = Self {
             plan: LpPlan::new(&problem, config.floor, Planner::new(config.optimism)),
             estimates: Estimates::new(&problem, &checked.estimates()),
+            waiting: Waiting::default(),
             restarted: false,
             t_zero: None,
             safe_matters: unknown,
             alpha: None,
+            indexed: 0,
             checked,
         };
         let mut shell = Shell::watched(problem, own.checked.monitor, config.confidence());
@@ -174,7 +182,6 @@ impl Learner for ArmLearner {
         if !settled || !self.plan.bounds.has_margin() {
             return Err(Fallback::MarginNotProven);
         }
-        self.lean(shell);
         self.plan
             .publish(shell, |arms, column| arms.offered()[column])
     }
@@ -195,6 +202,7 @@ impl Learner for ArmLearner {
         if shell.monitor.is_forgotten(outcome.action, outcome.origin) {
             return self.pass_over(shell, outcome);
         }
+        self.waiting.end(arm);
         let time = shell.time_of(outcome);
         let computed = (self.estimates).observe_counted(arm, outcome.reward, outcome.costs, time);
         if let Some(count) = &computed {
@@ -212,6 +220,7 @@ impl Learner for ArmLearner {
     fn forget(&mut self, shell: &mut Shell) {
         self.t_zero = self.new_t_zero(shell);
         self.restarted = false;
+        self.waiting.clear_all();
         // Places in the budgets are not given again: nothing has to be kept for another start.
         for arm in 0..shell.arms.len() {
             if arm < self.estimates.pulls().len() {
@@ -236,7 +245,22 @@ impl Learner for ArmLearner {
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.check_number(pending.action)?;
         self.estimates.number(pending.action);
+        if pending.decision > shell.monitor.last_announced() {
+            self.waiting.announce(pending.action);
+        }
         (shell.monitor).announce(pending.decision, pending.safe_probability);
+        Ok(Next::Continue)
+    }
+
+    fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
+        shell.check_number(pending.action)?;
+        if shell
+            .monitor
+            .is_waited_for(pending.decision, pending.action)
+        {
+            self.waiting.end(pending.action);
+        }
+        shell.monitor.give_up(pending.decision);
         Ok(Next::Continue)
     }
 
@@ -279,6 +303,7 @@ impl Learner for ArmLearner {
         self.refresh_all(shell);
         Ok(ArmLearnerState {
             estimates: self.estimates.state(),
+            waiting: self.waiting.clone(),
             restarted: self.restarted,
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
         })
@@ -287,6 +312,7 @@ impl Learner for ArmLearner {
     fn restore(&mut self, shell: &mut Shell, state: ArmLearnerState) -> Result<(), Error> {
         let learned = shell.outcomes - shell.monitor.forgotten();
         (self.estimates).restore(&shell.problem, &state.estimates, Some(learned))?;
+        self.waiting = state.waiting.check(shell.arms.len())?;
         self.restarted = state.restarted;
         TZeroRule::restore(
             &mut self.t_zero,
@@ -310,20 +336,6 @@ impl ArmLearner {
         })
     }
 
-    /// Leans the next plan from means towards bounds, where its optimism does.
-    #[inline]
-    fn lean(&mut self, shell: &Shell) {
-        let (estimates, arms) = (&self.estimates, shell.arms.offered());
-        self.plan.planner.lean(&self.plan.bounds, |leans| {
-            let total: u64 = arms.iter().map(|&arm| estimates.known(arm)).sum();
-            let each = total as f64 / arms.len() as f64;
-            for (lean, &arm) in leans.iter_mut().zip(arms) {
-                let n = estimates.known(arm);
-                *lean = index_lean(each / n as f64, estimates.log_optimism(arm));
-            }
-        });
-    }
-
     /// An arm's mean has changed. Learning again forgets that signal of that arm alone.
     #[cold]
     #[inline(never)]
@@ -332,12 +344,14 @@ impl ArmLearner {
         if changed.endangers && next == Next::Restart {
             self.forget_signals(shell, arm, changed.signal..=changed.signal);
         } else if !changed.endangers {
+            self.waiting.clear(arm);
             shell.monitor.forget_before(arm);
         }
     }
 
     fn forget_signals(&mut self, shell: &mut Shell, arm: usize, signals: RangeInclusive<usize>) {
         self.estimates.forget(arm, signals);
+        self.waiting.clear(arm);
         shell.monitor.forget_before(arm);
         self.refresh_all(shell);
         shell.stale = true;
@@ -380,8 +394,8 @@ impl ArmLearner {
     /// An arm's intervals were computed again.
     #[inline(always)]
     fn follow(&mut self, shell: &mut Shell, arm: usize, count: &Count) {
-        if self.safe_matters && arm == shell.safe {
-            self.follow_safe(shell);
+        if (self.safe_matters && arm == shell.safe) || self.known(shell) != self.indexed {
+            self.follow_all(shell);
         } else if let Some(column) = shell.arms.column(arm) {
             if arm != shell.safe {
                 self.write_costs(shell, column, arm);
@@ -392,10 +406,10 @@ impl ArmLearner {
         shell.stale = true;
     }
 
-    /// The safe action's outcome moved the margins, and with them all columns.
+    /// The safe action's outcome moved the margins, or outcomes the indices, and with them all columns.
     #[cold]
     #[inline(never)]
-    fn follow_safe(&mut self, shell: &Shell) {
+    fn follow_all(&mut self, shell: &Shell) {
         if let Some(rule) = &mut self.t_zero {
             let estimates = &self.estimates;
             rule.update(&shell.problem, estimates.pulls()[shell.safe], |i| {

@@ -5,7 +5,7 @@ use banister_solve::dense;
 use super::FeatureLearner;
 use super::linked::view_actions;
 use super::width::Width;
-use crate::linear::upper_end;
+use crate::linear::{index_width, upper_end};
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -210,8 +210,46 @@ impl FeatureLearner {
                 });
             }
             self.plan.bounds.reward_upper[column] = safe.upper_end();
+            if self.checked.optimism == Optimism::Index {
+                self.write_indices();
+            }
             self.plan.bounds.update_spreads();
         }
         self.plan.planner.changed_all(&self.plan.bounds);
+    }
+
+    /// Replaces U and l by indices between them and the means. Upper ends of costs stay: safety rests on them.
+    fn write_indices(&mut self) {
+        let (count, column) = (self.evidence.actions.count, self.evidence.actions.safe);
+        let (t, columns) = (
+            self.evidence.outcomes as f64,
+            &self.evidence.actions.columns,
+        );
+        for (signal, own) in self.evidence.signals.iter().enumerate() {
+            let guardrail = signal.checked_sub(1);
+            let relative =
+                guardrail.is_some_and(|i| self.evidence.problem.guardrails[i].factor != 0.0);
+            if self.is_linked(signal) || relative {
+                continue;
+            }
+            let side = usize::from(self.evidence.regression.is_whole(signal));
+            for a in 0..count {
+                let mean = columns.means[signal][a] + own.offset;
+                let width = index_width(own.r, t, columns.squares[side][a]);
+                let bounds = &mut self.plan.bounds;
+                // Written so that NaN says nothing.
+                match guardrail {
+                    None => {
+                        let upper = &mut bounds.reward_upper[a];
+                        *upper = upper.min((mean + width).max(0.0));
+                    }
+                    Some(_) if a == column => {}
+                    Some(i) => {
+                        let lower = &mut bounds.cost_lower[i][a];
+                        *lower = lower.max(mean - width).min(bounds.cost_upper[i][a]);
+                    }
+                }
+            }
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::linear::{
     Link, Radius, Ridge, check_lambda, check_safe_costs, declared_norm, default_ridge,
 };
 use crate::monitor::{Assumption, MonitorConfig, epoch_share};
-use crate::optimism::{Optimism, check_floor};
+use crate::optimism::{Optimism, Planner, check_floor};
 use crate::parameters::{LinearKeys, check_horizon, watched};
 use crate::problem::{CheckedProblem, Model, Problem, REWARD, Signal};
 use crate::safe_cost::{T_ZERO_HORIZON, UnknownSafeCost, check_relative};
@@ -83,7 +83,8 @@ config! {
     links: BTreeMap<String, Link> = BTreeMap::new(),
     /// Problem that is solved each round.
     solver: Solver = Solver::default(),
-    /// Choice of optimism about the reward, by default `least`; `exact` has the paper's own.
+    /// Choice of optimism about the reward, by default `least`; `index` explores less, as safe as all, without a bound
+    /// on its regret; `exact` has the paper's own.
     optimism: Option<Optimism>,
     /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.
     delta,
@@ -157,7 +158,8 @@ config! {
     }
     fn confidence(&self) -> Option<Confidence> {
         let proven = self.guarantee() == Guarantee::EveryRound;
-        proven.then(|| Confidence::new(self.delta, Some(self.optimism_delta)))
+        let other = (self.optimism != Some(Optimism::Index)).then_some(self.optimism_delta);
+        proven.then(|| Confidence::new(self.delta, other))
     }
     fn takes_features(&self) -> bool {
         true
@@ -236,6 +238,14 @@ impl CheckedOplb {
         let share = self.share_in(epoch);
         let levels = [self.config.optimism_delta * share, self.level_in(epoch)];
         self.log_levels = levels.map(|level| libm::log(1.0 / level));
+    }
+
+    /// The planner: for `index`, `least` on indices in place of bounds.
+    pub(crate) fn planner(&self) -> Planner {
+        Planner::dense(match self.optimism {
+            Optimism::Index => Optimism::Least,
+            other => other,
+        })
     }
 
     /// The assumption about means, in words.
@@ -402,14 +412,7 @@ impl OplbConfig {
                 return Err(Error::invalid(
                     "optimism",
                     "published",
-                    "it belongs to the published K-armed figures: use `least` or `paper`",
-                ));
-            }
-            (_, Some(Optimism::Index)) => {
-                return Err(Error::invalid(
-                    "optimism",
-                    "index",
-                    "it counts the outcomes of arms: use `least` or `paper`",
+                    "it belongs to the published K-armed figures: use `least`, `index` or `paper`",
                 ));
             }
             (Solver::Exact, Some(other)) if other != Optimism::Paper => {

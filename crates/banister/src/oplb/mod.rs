@@ -48,7 +48,7 @@ use crate::linear::{
     restore_logits, with_zero_costs,
 };
 use crate::monitor::{Assumption, Next};
-use crate::optimism::{LpPlan, Planner};
+use crate::optimism::LpPlan;
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
 use crate::round::{Outcome, Round};
@@ -153,7 +153,7 @@ impl Learner for FeatureLearner {
             return Err(Error::invalid("model", "per_arm", allowed));
         }
         let unknown = problem.guardrails.iter().any(|g| g.safe_cost.is_none());
-        let plan = LpPlan::new(&problem, config.floor, Planner::dense(checked.optimism));
+        let plan = LpPlan::new(&problem, config.floor, checked.planner());
         let mut shell = Shell::watched(problem, checked.monitor, config.confidence());
         if let Some(horizon) = config.horizon.filter(|_| config.needs_horizon(unknown)) {
             shell.room = (horizon, "T_0");

@@ -3,6 +3,13 @@
 //! Any estimator that can fill this table gets the optimism lemma: on the event that
 //! r̄_a ≤ U_a and l_{a,i} ≤ c̄_{a,i} ≤ u_{a,i}, every policy planned from it is safe.
 
+use crate::estimate::Estimates;
+use crate::interval::End;
+use crate::problem::CheckedProblem;
+
+/// Times as long as it has been funded so far that an arm's certificate may still take.
+const AHEAD: f64 = 100.0;
+
 /// One column per action offered now, in standard units.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
@@ -16,13 +23,9 @@ pub struct Bounds {
     pub free_thresholds: Vec<f64>,
     /// The same for optimism, with l_0: with u_0 the optimistic value could fall below r*.
     pub optimistic_thresholds: Vec<f64>,
-    /// Optimistic rewards U_a.
+    /// Optimistic rewards U_a, or r̃_a under `index`.
     pub reward_upper: Vec<f64>,
-    /// r̂_a, or the middle of what is possible; only `index` optimism looks at it.
-    pub reward_mean: Vec<f64>,
-    /// ĉ_{a,i} within [l, u], or the middle of them, one row per guardrail; for `index` too.
-    pub cost_mean: Vec<Vec<f64>>,
-    /// l_{a,i}, one row per guardrail.
+    /// Optimistic costs l_{a,i}, or c°_{a,i} under `index`, one row per guardrail.
     pub cost_lower: Vec<Vec<f64>>,
     /// u_{a,i}, one row per guardrail.
     pub cost_upper: Vec<Vec<f64>>,
@@ -49,7 +52,6 @@ impl Bounds {
             floor,
             cost_lower: vec![Vec::new(); m],
             cost_upper: vec![Vec::new(); m],
-            cost_mean: vec![Vec::new(); m],
             margins: vec![0.0; m],
             inverse_margins: vec![0.0; m],
             ..Self::default()
@@ -65,10 +67,8 @@ impl Bounds {
     /// Makes room for `actions` columns.
     pub fn resize(&mut self, actions: usize) {
         self.reward_upper.resize(actions, 0.0);
-        self.reward_mean.resize(actions, 0.5);
         self.spread.resize(actions, 0.0);
-        let costs = self.cost_lower.iter_mut().chain(&mut self.cost_upper);
-        for row in costs.chain(&mut self.cost_mean) {
+        for row in self.cost_lower.iter_mut().chain(&mut self.cost_upper) {
             row.resize(actions, 0.0);
         }
     }
@@ -104,6 +104,59 @@ impl Bounds {
     #[inline]
     pub(crate) fn has_margin(&self) -> bool {
         self.has_margin
+    }
+
+    /// p_a: the rate at which the margins pay for an arm's outcomes.
+    fn rate(&self, column: usize) -> f64 {
+        let of = |i: usize| {
+            let row = &self.cost_upper[i];
+            let (margin, beyond) = (self.margins[i], row[column] - row[self.safe]);
+            if beyond > margin {
+                margin / beyond
+            } else {
+                1.0
+            }
+        };
+        (0..self.margins.len()).map(of).fold(1.0, f64::min).max(0.0)
+    }
+
+    /// Writes r̃ and c° of `index` optimism for an arm (the page of `optimism`), given the decisions for it and t/K; after its
+    /// costs and the margins, by which it is funded. Decisions that wait for their outcomes count for the level: what was
+    /// drawn is not unknown as what was not.
+    pub(crate) fn write_indices(
+        &mut self,
+        problem: &CheckedProblem,
+        estimates: &Estimates,
+        (arm, drawn): (usize, u64),
+        column: usize,
+        each: f64,
+    ) {
+        let of = (
+            each * self.rate(column),
+            drawn.saturating_sub(estimates.known(arm)),
+        );
+        self.reward_upper[column] = estimates.index(arm, 0, End::Upper, of);
+        if column == self.safe {
+            return;
+        }
+        for (i, guardrail) in problem.guardrails.iter().enumerate() {
+            // A relative cost is of two arms.
+            if guardrail.factor == 0.0 {
+                let index = estimates.index(arm, i + 1, End::Lower, of);
+                self.cost_lower[i][column] = index.min(self.cost_upper[i][column]);
+            }
+            self.reckon_funding(i, column, estimates.worth(arm, i + 1), of.0);
+        }
+    }
+
+    /// Raises an optimistic cost to the one that could be certified by now, given k and p t/K (the page of `optimism`).
+    #[inline]
+    fn reckon_funding(&mut self, guardrail: usize, column: usize, k: f64, share: f64) {
+        let (lower, upper) = (
+            &mut self.cost_lower[guardrail][column],
+            self.cost_upper[guardrail][column],
+        );
+        *lower += (upper - *lower) * k / (k + AHEAD * share);
     }
 
     /// D_a of all columns.

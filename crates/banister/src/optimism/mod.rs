@@ -1,6 +1,6 @@
 //! Optimism: which rewards V to maximise so that a pessimistic LP is still worth the best policy.
 //!
-//! The lemma (one for every agent). With R̄ = max { π·U : π·l_i ≤ τ_i } and V(κ) = U + κD, the LP
+//! The lemma (one for every agent). With R̄ = max { π·U : π·l_i ≤ τ_i }, and V(κ) = U + κD, the LP
 //! max { π·V(κ) : π·u_i ≤ τ_i } is worth at least R̄ ≥ r* whenever κ ≥ R̄ − U_0: take the policy that
 //! attains R̄ and mix in just enough of the safe action to make it pessimistically feasible.
 //!
@@ -8,21 +8,38 @@
 //! |---|---|
 //! | `paper` | such that V_a = r̂_a + (1 + 2/Δ) β_a, nothing clipped |
 //! | `least` | the smallest κ for which the LP is worth R̄ |
-//! | `index` | the smallest κ for less than U and more than l: safe, but the lemma's second half is void |
+//! | `index` | the smallest κ with r̃ and c° in the places of U and l |
 //! | `published` | none: V_a = min(1, r̂_a + (1 + 1/τ) β_a), which voids the lemma |
+//!
+//! **`index`.** Only u decides what is safe, so what is optimistic need not hold with high probability. An arm's fair share of
+//! t outcomes is f_a = p_a t/K, p_a = min(1, min_i Δ_i/(u_{a,i} − u_{0,i})) being the rate at which the margins pay for it. With
+//! x = 1 + f_a/n_a, r̃_a is the first mean that a bet on all n_a outcomes of the arm refutes at level 1/x
+//! ([`crate::interval::Mixture`]), c̃ likewise from below. It falls short of the mean by ε with probability O(1/(f_a ε²)), which
+//! costs no more than it saves (MOSS, Audibert and Bubeck 2009; anytime, Degenne and Perchet 2016; with kl, Garivier, Hadiji,
+//! Ménard and Stoltz 2022): docs/guarantees.md has the theorem. r̃ is cut to the signal's range and c̃ to u, not to U and l,
+//! which fail with probability δ_o.
+//!
+//! **What certifying could earn.** Exploring an arm takes budget from those that earn already, at u, and what it could earn
+//! waits for its certificate. So the cost that optimism reckons with is the one that could be certified if the arm had its
+//! share for a hundred times as long, k = n_a + ln(1/δ_s) being the outcomes that its width is worth:
+//!
+//! ```text
+//!   c°_a = c̃_a + (u_a − c̃_a)·k/(k + 100 f_a).
+//! ```
+//!
+//! Where the margin is a thousandth of what an arm may cost, c° stays near u until t is in the thousands, and cheaper arms
+//! are certified first; where there is room it is c̃ but for a part of the width.
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 //!
-//! Files, in reading order: `bounds`, this page, `lean` (`index`), `analytic_center` (ties), `floor`.
+//! Files, in reading order: `bounds`, this page, `analytic_center` (ties), `floor`.
 
 mod analytic_center;
 mod bounds;
 mod floor;
-mod lean;
 
 pub use bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, is_zero};
-pub(crate) use lean::{Leaned, index_lean};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
@@ -45,8 +62,8 @@ pub enum Optimism {
     /// The smallest κ that the lemma allows.
     #[default]
     Least,
-    /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is small
-    /// in expectation.
+    /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is bounded in
+    /// expectation.
     Index,
     /// As in the code that made the paper's figures.
     Published,
@@ -104,32 +121,6 @@ pub struct Planner {
     centred: Solution,
     /// All bounds change in every round, so keeping hulls of blocks would not pay.
     dense: bool,
-    leaned: Leaned,
-}
-
-/// Table that optimism works on: U, l and D, or what it has leaned to instead.
-struct OptimismTable<'a> {
-    reward: &'a [f64],
-    cost_lower: &'a [Vec<f64>],
-    spread: &'a [f64],
-}
-
-impl<'a> OptimismTable<'a> {
-    fn of(bounds: &'a Bounds) -> Self {
-        Self {
-            reward: &bounds.reward_upper,
-            cost_lower: &bounds.cost_lower,
-            spread: &bounds.spread,
-        }
-    }
-
-    fn leaned(leaned: &'a Leaned) -> Self {
-        Self {
-            reward: &leaned.reward,
-            cost_lower: &leaned.cost_lower,
-            spread: &leaned.spread,
-        }
-    }
 }
 
 /// The program's answer at one κ: its value, and its policy's π·r and π·D.
@@ -188,9 +179,7 @@ impl Planner {
             optimistic: LpSolver::default(),
             blocked: None,
             centred: Solution::default(),
-            // Every plan changes every column.
-            dense: optimism == Optimism::Index,
-            leaned: Leaned::default(),
+            dense: false,
         }
     }
 
@@ -223,17 +212,6 @@ impl Planner {
     /// V of all actions, where it is built from centre and radius.
     pub(crate) fn paper_rewards(&mut self) -> &mut [f64] {
         &mut self.v
-    }
-
-    /// Makes the next plan's table of `index`; `leans` writes by how much every column leans from its mean
-    /// towards its bounds. Without it the plan is that of `least`.
-    #[inline]
-    pub(crate) fn lean(&mut self, bounds: &Bounds, leans: impl FnOnce(&mut [f64])) {
-        if self.optimism == Optimism::Index {
-            self.leaned.resize(bounds);
-            leans(&mut self.leaned.lean);
-            self.leaned.update(bounds);
-        }
     }
 
     /// One action's bounds changed.
@@ -313,15 +291,13 @@ impl Planner {
                 centre_ties(&lp, bounds.safe, solution, &mut self.centred);
                 &self.centred
             }
-            Optimism::Index if self.leaned.reward.len() == bounds.columns() => {
-                let leaned = std::mem::take(&mut self.leaned);
-                self.find_least(bounds, &OptimismTable::leaned(&leaned));
-                self.leaned = leaned;
-                self.shared(bounds)
-            }
             _ => {
-                self.find_least(bounds, &OptimismTable::of(bounds));
-                self.shared(bounds)
+                self.find_least(bounds);
+                self.pessimistic.share(&Lp {
+                    reward: &self.v,
+                    costs: &bounds.cost_upper,
+                    thresholds: &bounds.free_thresholds,
+                })
             }
         }
     }
@@ -342,13 +318,13 @@ impl Planner {
     }
 
     /// R̄; should the solver run out of work, its proven bound, so that optimism survives.
-    fn optimistic_value(&mut self, bounds: &Bounds, table: &OptimismTable) -> f64 {
+    fn optimistic_value(&mut self, bounds: &Bounds) -> f64 {
         let solution = match &mut self.blocked {
             Some(blocked) => blocked.solve(bounds.optimistic_thresholds[0], bounds.safe),
             None => {
                 let lp = Lp {
-                    reward: table.reward,
-                    costs: table.cost_lower,
+                    reward: &bounds.reward_upper,
+                    costs: &bounds.cost_lower,
                     thresholds: &bounds.optimistic_thresholds,
                 };
                 self.optimistic.solve_vertex(&lp, Some(bounds.safe))
@@ -360,42 +336,28 @@ impl Planner {
         }
     }
 
-    fn solve_with_kappa(&mut self, bounds: &Bounds, table: &OptimismTable) -> &Solution {
-        let (v, kappa) = (&mut self.v[..], self.kappa);
-        let (reward, spread) = (&table.reward[..v.len()], &table.spread[..v.len()]);
-        for a in 0..v.len() {
-            v[a] = reward[a] + kappa * spread[a];
-        }
-        let lp = Lp {
-            reward: &self.v,
-            costs: &bounds.cost_upper,
-            thresholds: &bounds.free_thresholds,
-        };
-        self.pessimistic.solve_vertex(&lp, Some(bounds.safe))
-    }
-
-    /// The policy of the last κ, its mass shared among identical actions.
-    fn shared(&mut self, bounds: &Bounds) -> &Solution {
-        self.pessimistic.share(&Lp {
-            reward: &self.v,
-            costs: &bounds.cost_upper,
-            thresholds: &bounds.free_thresholds,
-        })
-    }
-
-    fn find_least(&mut self, bounds: &Bounds, table: &OptimismTable) {
-        let bar = self.optimistic_value(bounds, table);
-        let enough = (bar - table.reward[bounds.safe]).max(0.0);
+    fn find_least(&mut self, bounds: &Bounds) {
+        let bar = self.optimistic_value(bounds);
+        let reward = &bounds.reward_upper[..];
+        let enough = (bar - reward[bounds.safe]).max(0.0);
+        let (v, spread) = (&mut self.v[..], &bounds.spread[..]);
         self.kappa = find_least(self.kappa, bar, enough, |kappa| {
-            self.kappa = kappa;
-            let solution = self.solve_with_kappa(bounds, table);
+            for ((v, reward), spread) in v.iter_mut().zip(reward).zip(spread) {
+                *v = reward + kappa * spread;
+            }
+            let lp = Lp {
+                reward: v,
+                costs: &bounds.cost_upper,
+                thresholds: &bounds.free_thresholds,
+            };
+            let solution = self.pessimistic.solve_vertex(&lp, Some(bounds.safe));
             let mut at = AtKappa {
                 value: solution.value,
                 ..AtKappa::default()
             };
             for &(a, p) in &solution.support {
-                at.reward += p * table.reward[a];
-                at.spread += p * table.spread[a];
+                at.reward += p * reward[a];
+                at.spread += p * spread[a];
             }
             at
         });

@@ -49,7 +49,7 @@ pub struct Guardrail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// True if the threshold is a factor of the safe action's own mean.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relative: bool,
     /// Lowest and highest value of the signal, for all arms or by arm; default [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,10 +96,6 @@ impl Scope {
     fn is_overall(&self) -> bool {
         *self == Self::Overall
     }
-}
-
-fn is_false(b: &bool) -> bool {
-    !b
 }
 
 /// A checked guardrail in standard form.
@@ -154,6 +150,11 @@ impl Guardrail {
             }
             None => return self.clone(),
         };
+        self.clone().of(signal)
+    }
+
+    /// The guardrail with this range and noise.
+    pub(super) fn of(self, signal: SignalConfig) -> Self {
         let SignalConfig {
             range,
             cap,
@@ -165,7 +166,7 @@ impl Guardrail {
             cap,
             sub_gaussian,
             drift,
-            ..self.clone()
+            ..self
         }
     }
 

@@ -1,6 +1,6 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `signals` (the row of an outcome),
-//! `context` (arms that share a context), `fields` (contexts by name).
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `signals` (the row of an
+//! outcome), `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
 mod context;
@@ -94,7 +94,7 @@ pub struct CheckedProblem {
     /// The row of signals that an outcome is: the reward, one per guardrail, then those declared beside them.
     signals: Signals,
     /// Signals declared beside them, in common units.
-    measured: Vec<Signal>,
+    beside: Vec<Signal>,
     /// Guardrails that are weighted sums.
     sums: Vec<Sum>,
 }
@@ -194,10 +194,10 @@ impl Problem {
             }
             guardrails.push(standard);
         }
-        let measured = declared.signals.iter();
-        let measured = measured.map(|(name, own)| own.config().check(&format!("signals.{name}")));
+        let beside = declared.signals.iter();
+        let beside = beside.map(|(name, own)| own.config().check(&format!("signals.{name}")));
         Ok(CheckedProblem {
-            measured: measured.collect::<Result<_, _>>()?,
+            beside: beside.collect::<Result<_, _>>()?,
             sums,
             declared,
             signals,

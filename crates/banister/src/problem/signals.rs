@@ -159,8 +159,8 @@ impl Problem {
             .chain(ranges)
         {
             if range.as_ref().is_some_and(|range| range.shared().is_none()) {
-                let allowed = "means are linear in the features here, and a signal has one scale: give \
-                               [lo, hi] for all, or use an agent on arms, such as `opb`";
+                let allowed = "means are linear in features that arms share, and a signal has one scale: give [lo, hi] \
+                               for all, or use an agent on arms, such as `opb`, or `oplb` with `model = \"per_arm\"`";
                 return Err(Error::invalid(field, "given by arm", allowed));
             }
         }
@@ -175,7 +175,7 @@ impl CheckedProblem {
             None => (&self.reward, Direction::AtMost),
             Some(i) => match self.guardrails.get(i) {
                 Some(g) => (&g.signal, g.direction),
-                None => (&self.measured[i - self.guardrails.len()], Direction::AtMost),
+                None => (&self.beside[i - self.guardrails.len()], Direction::AtMost),
             },
         };
         let own = self.signals.by_arm[signal].get(arm).unwrap_or(common);
@@ -184,7 +184,7 @@ impl CheckedProblem {
 
     /// Signals of the row.
     pub(crate) fn width(&self) -> usize {
-        1 + self.guardrails.len() + self.measured.len()
+        1 + self.guardrails.len() + self.beside.len()
     }
 
     /// True if a guardrail of a signal, or one that is a sum of it, is relative to the safe action.

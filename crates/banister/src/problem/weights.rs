@@ -23,7 +23,7 @@ pub type Terms = BTreeMap<String, f64>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "expected a range, such as [0, 8000], or a table with `range`, `cap`, `sub_gaussian` or `drift`"
+    expecting = "expected a range, such as [0, 8000], or a table with `range` or `drift`"
 )]
 pub enum Measured {
     /// Range, noise and drift.
@@ -142,20 +142,12 @@ impl Problem {
     pub fn measured(&self) -> Vec<Guardrail> {
         let own = self.guardrails.iter().filter(|g| g.weights.is_none());
         let beside = self.signals.iter().map(|(name, signal)| {
-            let SignalConfig {
-                range,
-                cap,
-                sub_gaussian,
-                drift,
-            } = signal.config();
-            Guardrail {
-                name: name.clone(),
-                range,
-                cap,
-                sub_gaussian,
-                drift,
+            let name = name.clone();
+            let own = Guardrail {
+                name,
                 ..Guardrail::default()
-            }
+            };
+            own.of(signal.config())
         });
         own.cloned().chain(beside).collect()
     }
@@ -173,7 +165,14 @@ impl Problem {
                     "a signal needs a name of its own, not `reward` and not a guardrail's";
                 return Err(Error::invalid(field, name, allowed));
             }
-            let own = signal.config().check(&field)?;
+            let config = signal.config();
+            // A sum's promise is about means as they are, and its detector bets on bounded costs.
+            let unfit = [("cap", config.cap), ("sub_gaussian", config.sub_gaussian)];
+            if let Some((key, Some(x))) = unfit.into_iter().find(|(_, given)| given.is_some()) {
+                let allowed = "a signal with a weight has a `range` that no observation leaves";
+                return Err(Error::invalid(format!("{field}.{key}"), x, allowed));
+            }
+            let own = config.check(&field)?;
             if own.lo < 0.0 {
                 let allowed =
                     "a signal with a weight is never negative: its range begins at 0 or above";
@@ -210,7 +209,7 @@ impl Problem {
             return refuse("its signals are learned: leave out `signal`, `safe_cost` and `cap`");
         }
         if own.sub_gaussian.is_some() || own.drift.is_some() {
-            return refuse("declare `sub_gaussian` and `drift` of its signals");
+            return refuse("its signals are bounded: declare their `range`, and their `drift`");
         }
         let names = weights.names();
         let place = |name: &&str| {

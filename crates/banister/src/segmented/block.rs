@@ -1,12 +1,15 @@
 //! Blocks of the table: a segment, or the pool.
 
-use crate::optimism::{Bounds, Leaned};
+use crate::optimism::Bounds;
 
 /// One block: what is known of its arms, and its policy.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     pub bounds: Bounds,
-    pub leaned: Leaned,
+    /// r̂ by column.
+    pub means: Vec<f64>,
+    /// D by column.
+    pub spread: Vec<f64>,
     /// True if nothing but the safe arm may be played.
     pub safe_only: bool,
     /// p̂ of the block.
@@ -25,11 +28,12 @@ impl Block {
         bounds.resize(columns);
         Self {
             bounds,
-            leaned: Leaned::default(),
+            means: vec![0.0; columns],
+            spread: vec![0.0; columns],
             safe_only: true,
             weight: 0.0,
             pulls: vec![0; columns],
-            policy: Vec::new(),
+            policy: Vec::with_capacity(thresholds.len() + 2),
             costs: vec![0.0; thresholds.len()],
         }
     }

@@ -36,10 +36,10 @@ use crate::error::Error;
 use crate::estimate::Estimates;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::monitor::{Assumption, Next};
-use crate::optimism::index_lean;
 use crate::parameters::Registered as _;
 use crate::problem::{CheckedProblem, Problem, Scope, Standard, check_segment};
 use crate::round::{Choice, Outcome, Pending, Round};
+use crate::waiting::Waiting;
 use block::Block;
 use config::CheckedSegmented;
 pub use config::SegmentedConfig;
@@ -47,9 +47,6 @@ pub use frequencies::worst_mean;
 use segments::{POOL, Segments};
 pub use snapshot::SegmentLearnerState;
 use table::{SegmentTable, TableStatus};
-
-/// Part of the lean of `index` that is taken: what is earned by exploring one segment's arm is its own share only.
-const LEAN: f64 = 0.75;
 
 /// Name under which the pool is shown.
 pub const POOLED: &str = "(pool)";
@@ -84,10 +81,15 @@ pub struct SegmentLearner {
     segments: Segments,
     /// Statistics of every pair of a segment and an arm.
     pairs: Estimates,
+    /// Decisions of each pair whose outcomes have not come, and, for the last table, of the pool's arms.
+    waiting: Waiting,
+    waiting_in_pool: Waiting,
     /// Statistics of the pool, by arm.
     pool: Estimates,
-    /// Last decision announced before the pool began.
+    /// Last decision announced before the pool began, and the number of its context: that one decided on the pool, so
+    /// the pool's segments and outcomes are a sample from the next one on.
     pool_since: u64,
+    pool_from: u64,
     table: SegmentTable,
     /// True if some block of the table changed.
     is_outdated: bool,
@@ -114,8 +116,11 @@ impl Learner for SegmentLearner {
         let mut own = Self {
             segments: checked.no_segments(&problem),
             pairs: Estimates::new(&problem, &checked.pairs_in(0)),
+            waiting: Waiting::default(),
+            waiting_in_pool: Waiting::default(),
             pool: Estimates::new(&problem, &checked.pool_in(0, 0)),
             pool_since: 0,
+            pool_from: 0,
             table: SegmentTable::new(&problem),
             is_outdated: true,
             entered: None,
@@ -184,12 +189,17 @@ impl Learner for SegmentLearner {
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
         self.update_table(shell);
         self.write_segment(shell, true);
-        let bounds = &self.table.blocks[self.block()].bounds;
+        let b = self.block();
+        let bounds = &self.table.blocks[b].bounds;
         for (i, cost) in shell.safe_costs.iter_mut().enumerate() {
             let own = bounds.cost_upper[i][bounds.safe];
             *cost = self.table.safe_overall(i).unwrap_or(own);
         }
-        bounds.reward_upper[bounds.safe]
+        let ends = match self.segments.owners[b] {
+            Some(s) => (self.pairs).ends(self.segments.list[s].pairs[shell.safe], 0),
+            None => self.pool.ends(shell.safe, 0),
+        };
+        ends.upper
     }
 
     fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
@@ -208,12 +218,14 @@ impl Learner for SegmentLearner {
         let config = self.checked.pairs_in(shell.monitor.epoch());
         self.pairs = Estimates::new(&shell.problem, &config);
         self.pairs.use_until(shell.until);
+        self.waiting.clear_all();
         for segment in 0..self.segments.list.len() {
             self.segments.list[segment].pairs.clear();
             self.add_pairs(shell, segment);
         }
         self.reset_pool(shell);
         self.pool_since = shell.monitor.last_announced();
+        self.pool_from = 0;
         self.rebuild(shell);
     }
 
@@ -222,6 +234,7 @@ impl Learner for SegmentLearner {
         for segment in &self.segments.list {
             if let Some(&pair) = segment.pairs.get(arm) {
                 self.pairs.forget(pair, all.clone());
+                self.waiting.clear(pair);
             }
         }
         self.pool.forget(arm, all);
@@ -337,6 +350,7 @@ impl SegmentLearner {
     fn renew_pool(&mut self, shell: &mut Shell) {
         self.reset_pool(shell);
         self.pool_since = shell.monitor.last_announced();
+        self.pool_from = self.segments.total;
         shell.monitor.leave_pool();
     }
 
@@ -366,10 +380,11 @@ impl SegmentLearner {
             problem: &shell.problem,
             pairs: &self.pairs,
             pool: &self.pool,
+            waiting: (&self.waiting, &self.waiting_in_pool),
             arms: shell.arms.offered(),
             segments,
         };
-        table.plan(segments, delta, |b, block| known.fill(b, block));
+        table.plan(segments, delta, &known);
         table.earnings()
     }
 
@@ -379,15 +394,22 @@ impl SegmentLearner {
             return;
         }
         self.is_outdated = false;
+        shell.monitor.count_waiting(&mut self.waiting_in_pool);
         let delta = self.checked.frequencies_in(shell.monitor.epoch());
         let known = KnownArms {
             problem: &shell.problem,
             pairs: &self.pairs,
             pool: &self.pool,
+            waiting: (&self.waiting, &self.waiting_in_pool),
             arms: shell.arms.offered(),
             segments: &self.segments,
         };
-        (self.table).plan(&self.segments, delta, |b, block| known.fill(b, block));
+        (self.table).plan(&self.segments, delta, &known);
+    }
+
+    /// True if the outcome of the context counted last is the pool's.
+    fn is_pooled(&self) -> bool {
+        self.block() == POOL && self.segments.total > self.pool_from
     }
 
     /// Block of the segment entered last.
@@ -468,68 +490,71 @@ struct KnownArms<'a> {
     problem: &'a CheckedProblem,
     pairs: &'a Estimates,
     pool: &'a Estimates,
+    /// Decisions of pairs, and of the pool's arms, whose outcomes have not come.
+    waiting: (&'a Waiting, &'a Waiting),
     arms: &'a [usize],
     segments: &'a Segments,
 }
 
 impl KnownArms<'_> {
-    /// Writes what is known of a block's arms.
-    fn fill(&self, b: usize, block: &mut Block) {
-        let (problem, arms) = (self.problem, self.arms);
+    /// Estimates of a block, and the place of an arm there.
+    fn of(&self, b: usize) -> (&Estimates, impl Fn(usize) -> usize) {
         let places = self.segments.owners[b].map(|s| &self.segments.list[s].pairs[..]);
         let estimates = places.map_or(self.pool, |_| self.pairs);
-        let place = |arm: usize| places.map_or(arm, |places| places[arm]);
+        (estimates, move |arm| {
+            places.map_or(arm, |places| places[arm])
+        })
+    }
+
+    /// Writes the costs that are known of a block's arms, and what it has learned of rewards.
+    fn fill(&self, b: usize, block: &mut Block) {
+        let (problem, bounds) = (self.problem, &mut block.bounds);
+        let (estimates, place) = self.of(b);
         let safe_arm = problem.declared.safe;
-        let safe = place(safe_arm);
-        let bounds = &mut block.bounds;
-        let total: u64 = arms.iter().map(|&arm| estimates.pulls()[place(arm)]).sum();
-        let each = total as f64 / arms.len() as f64;
-        block.leaned.resize(bounds);
-        for (column, &arm) in arms.iter().enumerate() {
+        for (column, &arm) in self.arms.iter().enumerate() {
             let own = place(arm);
             if arm == safe_arm {
                 bounds.safe = column;
             }
-            let upper = estimates.ends(own, 0).upper;
-            bounds.reward_upper[column] = upper;
-            bounds.reward_mean[column] = estimates.mean(own, 0).unwrap_or(0.5 * upper);
+            let middle = 0.5 * estimates.ends(own, 0).upper;
+            block.means[column] = estimates.mean(own, 0).unwrap_or(middle);
+            block.pulls[column] = estimates.pulls()[own];
             for (i, guardrail) in problem.guardrails.iter().enumerate() {
-                let (l, u, mean) = cost_of(guardrail, estimates, (own, safe), i + 1);
+                let (l, u) = cost_of(guardrail, estimates, (own, place(safe_arm)), i + 1);
                 bounds.cost_lower[i][column] = l;
                 bounds.cost_upper[i][column] = u;
-                bounds.cost_mean[i][column] = mean;
             }
-            block.pulls[column] = estimates.pulls()[own];
-            block.leaned.lean[column] = LEAN
-                * index_lean(
-                    each / estimates.pulls()[own] as f64,
-                    estimates.log_optimism(own),
-                );
+        }
+    }
+
+    /// Writes r̃ and c° of a block's arms; after its margins.
+    fn write_indices(&self, b: usize, block: &mut Block) {
+        let (estimates, place) = self.of(b);
+        let waiting = self.segments.owners[b].map_or(self.waiting.1, |_| self.waiting.0);
+        let drawn = |arm: usize| waiting.drawn(estimates.pulls()[place(arm)], place(arm));
+        let total: u64 = self.arms.iter().map(|&arm| drawn(arm)).sum();
+        let each = total as f64 / self.arms.len() as f64;
+        for (column, &arm) in self.arms.iter().enumerate() {
+            let own = (place(arm), drawn(arm));
+            (block.bounds).write_indices(self.problem, estimates, own, column, each);
         }
     }
 }
 
-/// l, u and mean of a cost under a guardrail, given the places of its pair and of the safe one.
+/// l and u of a cost under a guardrail, given the places of its pair and of the safe one.
 fn cost_of(
     guardrail: &Standard,
     estimates: &Estimates,
     (own, safe): (usize, usize),
     signal: usize,
-) -> (f64, f64, f64) {
+) -> (f64, f64) {
     let is_safe = own == safe;
     if let (true, Some(known)) = (is_safe, guardrail.safe_cost) {
-        return (known, known, known);
+        return (known, known);
     }
     let ends = |place: usize| {
         let ends = estimates.ends(place, signal);
         (ends.lower, ends.upper)
     };
-    let (l, u) = guardrail.cost_bounds(ends(own), ends(safe), is_safe);
-    let middle = |place: usize| {
-        let (l, u) = ends(place);
-        let mean = estimates.mean(place, signal).unwrap_or(0.5 * (l + u));
-        (mean, mean)
-    };
-    let mean = guardrail.cost_bounds(middle(own), middle(safe), is_safe).0;
-    (l, u, mean.max(l).min(u))
+    guardrail.cost_bounds(ends(own), ends(safe), is_safe)
 }

@@ -17,11 +17,15 @@ impl SegmentLearner {
         let segment = self.count_context(shell, time);
         *self.segments.waiting(segment) += 1;
         if let Some(s) = segment {
-            self.pairs.number(self.segments.list[s].pairs[arm]);
+            let pair = self.segments.list[s].pairs[arm];
+            self.pairs.number(pair);
+            self.waiting.announce(pair);
         }
-        let pooled = self.block() == POOL;
+        let pooled = self.is_pooled();
         if pooled {
             self.pool.number(arm);
+        } else if self.segments.total == self.pool_from {
+            self.pool_since = pending.decision;
         }
         let drawn = Drawn {
             arm,
@@ -38,6 +42,14 @@ impl SegmentLearner {
     /// The outcome of a decision will never come: one that is waited for, or else of this arm in its segment.
     pub(super) fn abandon(&mut self, shell: &mut Shell, pending: &Pending) -> Next {
         let decision = pending.decision;
+        if let Some(s) = self.entered.filter(|_| {
+            shell
+                .monitor
+                .is_waited_for(pending.decision, pending.action)
+        }) {
+            self.waiting
+                .end(self.segments.list[s].pairs[pending.action]);
+        }
         let given_up = if pending.safe_probability.is_some() {
             shell.monitor.give_up(decision)
         } else {
@@ -175,6 +187,7 @@ impl SegmentLearner {
         shell.monitor.leave_segment(segment);
         for &pair in &self.segments.list[segment].pairs {
             self.pairs.clear(pair);
+            self.waiting.clear(pair);
         }
         Some(segment)
     }
@@ -197,10 +210,11 @@ impl SegmentLearner {
             ..
         } = *outcome;
         let time = shell.time_of(outcome);
-        // A log's contexts are another policy's, and need not come with the frequencies that are met here.
+        // A log's contexts are another's, and need not come with the frequencies that are met here, unless that is said.
         let segment = match origin {
             Origin::Immediate => self.meet_segment(shell, time),
-            Origin::Logged => self.learn_of_segment(shell),
+            Origin::Sampled { is_first: true, .. } => self.count_context(shell, time),
+            Origin::Logged | Origin::Sampled { .. } => self.learn_of_segment(shell),
             _ => {
                 self.segments.has_come(self.entered);
                 self.entered
@@ -214,6 +228,7 @@ impl SegmentLearner {
         let mut own = Learned::default();
         if let Some(s) = segment.filter(|_| !is_forgotten) {
             let pair = self.segments.list[s].pairs[arm];
+            self.waiting.end(pair);
             own = Learned::from(&mut self.pairs, pair, (reward, costs), time);
         }
         if own.computed && block != POOL {
@@ -227,7 +242,8 @@ impl SegmentLearner {
             pooled: block == POOL
                 && !is_forgotten
                 && match origin {
-                    Origin::Immediate => true,
+                    Origin::Immediate => self.is_pooled(),
+                    Origin::Sampled { is_blind, .. } => is_blind && self.is_pooled(),
                     Origin::InOrder { decision, .. } => decision > self.pool_since,
                     Origin::Announced(_) | Origin::Logged => false,
                 },

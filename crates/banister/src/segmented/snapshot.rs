@@ -7,6 +7,7 @@ use super::segments::POOL;
 use crate::error::{Error, broken};
 use crate::estimate::{Estimates, EstimatesState};
 use crate::guarded::Shell;
+use crate::waiting::Waiting;
 
 /// All that outcomes and contexts have changed. A table is made anew from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,10 +24,13 @@ pub struct SegmentLearnerState {
     hand: usize,
     /// Statistics of pairs of a segment and an arm.
     pairs: EstimatesState,
+    /// Decisions of each pair whose outcomes have not come.
+    waiting: Waiting,
     /// Statistics of the pool, by arm.
     pool: EstimatesState,
-    /// Last decision announced before the pool began.
+    /// Last decision announced before the pool began, and the number of its context.
     pool_since: u64,
+    pool_from: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,8 +65,10 @@ impl SegmentLearner {
             pools: self.segments.pools,
             hand: self.segments.hand,
             pairs: self.pairs.state(),
+            waiting: self.waiting.clone(),
             pool: self.pool.state(),
             pool_since: self.pool_since,
+            pool_from: self.pool_from,
         }
     }
 
@@ -77,6 +83,7 @@ impl SegmentLearner {
         self.reset_pool(shell);
         self.pool.restore(&shell.problem, &state.pool, None)?;
         self.pool_since = state.pool_since;
+        self.pool_from = state.pool_from;
         // Places in the order in which they were made.
         let mut arm_of = vec![0; state.segments.len() * shell.arms.len()];
         for saved in state.segments {
@@ -99,6 +106,7 @@ impl SegmentLearner {
             (self.pairs).add(&shell.problem, arm, arm == shell.safe);
         }
         self.pairs.restore(&shell.problem, &state.pairs, None)?;
+        self.waiting = state.waiting.check(self.pairs.pulls().len())?;
         for segment in state.told_apart {
             let own = self.segments.list.get(segment);
             if own.is_none_or(|own| own.block != POOL) {

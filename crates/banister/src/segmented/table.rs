@@ -9,10 +9,11 @@
 //! sup over the confidence set of p. The supremum is linear in the table at the frequencies that attain it: the
 //! block program is solved with those of the last table, and the table mixed with the safe one, as far as that
 //! needs, until its own supremum keeps the threshold (`frequencies`: the bound is convex). V is that of `index`
-//! optimism (`optimism/lean.rs`) with one κ for all blocks, n_s of a segment's own outcomes taking the place of t.
+//! optimism (`optimism/mod.rs`) with one κ for all blocks, n_s of a segment's own outcomes taking the place of t.
 
 use banister_solve::{BlockLp, Status};
 
+use super::KnownArms;
 use super::block::Block;
 use super::frequencies::Counts;
 use super::overall::{Contexts, Overall};
@@ -145,31 +146,21 @@ impl SegmentTable {
         total >= self.due
     }
 
-    /// Makes the table for the bounds of its blocks; `refresh` writes those of one that changed.
-    pub(super) fn plan(
-        &mut self,
-        segments: &Segments,
-        delta: f64,
-        refresh: impl FnMut(usize, &mut Block),
-    ) {
+    /// Makes the table for the bounds of its blocks; `known` has those of one that changed.
+    pub(super) fn plan(&mut self, segments: &Segments, delta: f64, known: &KnownArms) {
         let columns: usize = self.blocks.iter().map(|b| b.bounds.columns()).sum();
         let due = self.is_due(segments.total);
         self.since = self.since.saturating_add(1);
         if due || self.since > columns / CHEAP || self.verdict != TableStatus::Planned {
             self.since = 0;
-            self.plan_all(segments, delta, refresh);
+            self.plan_all(segments, delta, known);
         } else {
-            self.plan_changed(segments, refresh);
+            self.plan_changed(segments, known);
         }
         self.changed.clear();
     }
 
-    fn plan_all(
-        &mut self,
-        segments: &Segments,
-        delta: f64,
-        mut refresh: impl FnMut(usize, &mut Block),
-    ) {
+    fn plan_all(&mut self, segments: &Segments, delta: f64, known: &KnownArms) {
         let due = self.is_due(segments.total) || self.counts.total == 0;
         if due {
             let n = segments.total;
@@ -188,7 +179,7 @@ impl SegmentTable {
         }
         self.blocks[POOL].weight += self.counts.others as f64 / n;
         for (b, block) in self.blocks.iter_mut().enumerate() {
-            refresh(b, block);
+            known.fill(b, block);
         }
         let contexts = Contexts {
             segments,
@@ -204,7 +195,7 @@ impl SegmentTable {
             return;
         }
         for b in 0..self.blocks.len() {
-            self.update_block(b);
+            self.update_block(b, known);
             self.set(Program::Optimistic, b);
         }
         let solution = self
@@ -215,7 +206,7 @@ impl SegmentTable {
             _ => solution.upper_bound,
         };
         for b in 0..self.blocks.len() {
-            self.keep_relevant(b);
+            self.update_spread(b);
         }
         self.find_least(bar);
         for round in 0..ROUNDS {
@@ -238,12 +229,12 @@ impl SegmentTable {
         self.settle();
     }
 
-    fn plan_changed(&mut self, segments: &Segments, mut refresh: impl FnMut(usize, &mut Block)) {
+    fn plan_changed(&mut self, segments: &Segments, known: &KnownArms) {
         for place in 0..self.changed.len() {
             let b = self.changed[place];
-            refresh(b, &mut self.blocks[b]);
-            self.update_block(b);
-            self.keep_relevant(b);
+            known.fill(b, &mut self.blocks[b]);
+            self.update_block(b, known);
+            self.update_spread(b);
             self.set(Program::Optimistic, b);
             self.set(Program::Pessimistic, b);
             for row in &mut self.overall {
@@ -266,8 +257,8 @@ impl SegmentTable {
         self.settle();
     }
 
-    /// Works out margins, D and what optimism leans to in one block.
-    fn update_block(&mut self, b: usize) {
+    /// Works out margins and indices of one block.
+    fn update_block(&mut self, b: usize, known: &KnownArms) {
         let block = &mut self.blocks[b];
         block.bounds.update_margins(None);
         // A segment without data, or whose safe arm is not known to keep its own guardrails, plays the safe arm.
@@ -278,26 +269,22 @@ impl SegmentTable {
                 .bounds
                 .set_margin(row.guardrail, row.threshold - row.safe);
         }
+        known.write_indices(b, block);
         if self.exploits {
-            block.leaned.lean.fill(0.0);
-        }
-        block.leaned.update(&block.bounds);
-        if block.safe_only {
-            // Without a margin D is infinite, and nothing is chosen.
-            block.leaned.spread.fill(0.0);
+            block.bounds.reward_upper.copy_from_slice(&block.means);
         }
     }
 
-    /// Keeps D only where the table that attains R̃ has mass: the lemma mixes that table with the safe arm, and needs
-    /// it nowhere else. Without this, every arm that is little known in some segment would be explored.
-    fn keep_relevant(&mut self, b: usize) {
+    /// Works out D where the table that attains R̃ has mass: the lemma mixes that table with the safe arm, and needs it
+    /// nowhere else.
+    fn update_spread(&mut self, b: usize) {
         let block = &mut self.blocks[b];
-        let policy = self.optimistic.policy(b);
-        for (a, spread) in block.leaned.spread.iter_mut().enumerate() {
-            // The safe arm alone is not mixed with anything: its D, which is infinite without a margin, is not needed.
-            let is_played = |&(place, p): &(usize, f64)| p > 0.0 && a == place;
-            if block.safe_only || !policy.iter().any(is_played) {
-                *spread = 0.0;
+        block.spread.fill(0.0);
+        // The safe arm alone is not mixed with anything: its D, which is infinite without a margin, is not needed.
+        if !block.safe_only {
+            for &(a, _) in self.optimistic.policy(b).iter().filter(|&&(_, p)| p > 0.0) {
+                block.bounds.update_spread(a);
+                block.spread[a] = block.bounds.spread[a];
             }
         }
     }
@@ -305,18 +292,18 @@ impl SegmentTable {
     /// Writes a block of one of the programs: (p̂·r̃; p̂·c̃), or (p̂·(r̃ + κD); u at the worst frequencies).
     fn set(&mut self, program: Program, b: usize) {
         let block = &self.blocks[b];
-        let (leaned, bounds, safe) = (&block.leaned, &block.bounds, block.bounds.safe);
+        let (bounds, safe) = (&block.bounds, block.bounds.safe);
         let columns = if block.safe_only {
             safe..safe + 1
         } else {
-            0..leaned.reward.len()
+            0..bounds.columns()
         };
         let (lp, kappa, costs) = match program {
-            Program::Optimistic => (&mut self.optimistic, 0.0, &leaned.cost_lower),
+            Program::Optimistic => (&mut self.optimistic, 0.0, &bounds.cost_lower),
             Program::Pessimistic => (&mut self.pessimistic, self.kappa, &bounds.cost_upper),
         };
         let Room { reward, rows, .. } = &mut self.room;
-        let value = |a: usize| block.weight * (leaned.reward[a] + kappa * leaned.spread[a]);
+        let value = |a: usize| block.weight * (bounds.reward_upper[a] + kappa * block.spread[a]);
         fill(reward, columns.clone().map(value));
         rows.resize(self.overall.len() + self.each.len(), Vec::new());
         let (coupling, local) = rows.split_at_mut(self.overall.len());
@@ -354,7 +341,7 @@ impl SegmentTable {
     /// The least κ for which the table is worth R̃.
     fn find_least(&mut self, bar: f64) {
         let safe: f64 = (self.blocks.iter())
-            .map(|block| block.weight * block.leaned.reward[block.bounds.safe])
+            .map(|block| block.weight * block.bounds.reward_upper[block.bounds.safe])
             .sum();
         let enough = if self.exploits {
             0.0
@@ -380,8 +367,8 @@ impl SegmentTable {
                 } else {
                     place
                 };
-                at.reward += block.weight * p * block.leaned.reward[a];
-                at.spread += block.weight * p * block.leaned.spread[a];
+                at.reward += block.weight * p * block.bounds.reward_upper[a];
+                at.spread += block.weight * p * block.spread[a];
             }
         }
         at
@@ -450,7 +437,7 @@ impl SegmentTable {
         for block in &self.blocks {
             let safe = block.bounds.safe;
             let mut add = |a: usize, p: f64| {
-                let (mean, n) = (block.bounds.reward_mean[a], block.pulls[a]);
+                let (mean, n) = (block.means[a], block.pulls[a]);
                 sum += block.weight * p * mean;
                 let share = block.weight * p;
                 variance += share * share * 0.25 / (n.max(1) as f64);
@@ -530,7 +517,7 @@ impl SegmentTable {
         if block.safe_only {
             return 0.0;
         }
-        let v = |a: usize| block.leaned.reward[a] + self.kappa * block.leaned.spread[a];
+        let v = |a: usize| block.bounds.reward_upper[a] + self.kappa * block.spread[a];
         let value: f64 = block.policy.iter().map(|&(a, p)| p * v(a)).sum();
         let (cost, costs) = (block.costs[guardrail], &block.bounds.cost_upper[guardrail]);
         let gain = |a: usize| {

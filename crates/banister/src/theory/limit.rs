@@ -6,12 +6,16 @@
 //! errors above the truth, or more (Neyman–Pearson). So round t earns at most about
 //!
 //! ```text
-//!   v(t) = max { π·r̄ : Σ_a π_a (c̄_a + z_δ σ_a/√t) ≤ τ },     L(T) = Σ_{t ≤ T} ( r* − v(t) ).
+//!   v(t) = max { π·r̄ : Σ_a π_a u_a(t) ≤ τ },   u_a(t) = c̄_a + z_δ σ_a/√t,     L(T) = Σ_{t ≤ T} ( r* − v(t) ).
 //! ```
+//!
+//! For costs of two values u is exact, since the normal law is wrong where they are rare: the u at which ⌊tc⌋ high values of t
+//! have probability δ, the (1 − δ)-quantile of Beta(⌊tc⌋ + 1, t − ⌊tc⌋) (`binomial.rs`).
 
 use banister_solve::{LpError, OnceSolver, Status};
 use libm::{erfc, sqrt};
 
+use super::binomial::upper_end;
 use crate::error::{Error, finite, open_unit};
 
 /// Rounds between two points of the grid, as a share of the round: 1/`STEPS`.
@@ -38,19 +42,64 @@ pub struct CertifiedPlay {
 pub struct CertifiedCost {
     /// c̄, one per arm.
     pub means: Vec<f64>,
-    /// σ, the standard deviation of each arm's cost; 0 where the mean is known.
-    pub sds: Vec<f64>,
+    /// Law of each arm's cost.
+    pub laws: Vec<CostLaw>,
     /// f, the multiple of the safe arm's cost that a relative guardrail allows; 0 for an absolute one.
     pub factor: f64,
     /// τ; 0 for a relative guardrail.
     pub threshold: f64,
 }
 
+/// What is known of the law of a cost, beside its mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CostLaw {
+    /// The mean is known.
+    Known,
+    /// About normal, with a standard deviation.
+    Normal {
+        /// σ.
+        sd: f64,
+    },
+    /// It has two values.
+    TwoValued {
+        /// The lower one.
+        low: f64,
+        /// The higher one.
+        high: f64,
+    },
+}
+
+impl CostLaw {
+    /// How far above the mean a bound at level δ typically lies after t outcomes, z being z_δ; below it for the mirrored
+    /// cost.
+    pub fn width(self, mean: f64, t: u64, delta: f64, z: f64, mirrored: bool) -> f64 {
+        match self {
+            Self::Known => 0.0,
+            Self::Normal { sd } => z * sd / sqrt(t as f64),
+            Self::TwoValued { low, high } => {
+                let share = (mean - low) / (high - low);
+                let share = if mirrored { 1.0 - share } else { share };
+                (high - low) * (upper_end(t, share, delta, z) - share)
+            }
+        }
+    }
+
+    fn is_sound(self, mean: f64) -> bool {
+        match self {
+            Self::Known => true,
+            Self::Normal { sd } => sd.is_finite() && sd >= 0.0,
+            Self::TwoValued { low, high } => {
+                low.is_finite() && high.is_finite() && low < high && low <= mean && mean <= high
+            }
+        }
+    }
+}
+
 impl CertifiedPlay {
     /// Computes L(T), with an error below 0.1%.
     ///
     /// ```
-    /// use banister::theory::{CertifiedCost, CertifiedPlay};
+    /// use banister::theory::{CertifiedCost, CertifiedPlay, CostLaw};
     ///
     /// // The paper's arms, with Bernoulli costs; the safe arm's cost is known.
     /// let costs = [0.0, 0.4, 0.5, 0.2];
@@ -58,7 +107,7 @@ impl CertifiedPlay {
     ///     rewards: vec![0.1, 0.2, 0.4, 0.7],
     ///     guardrails: vec![CertifiedCost {
     ///         means: costs.to_vec(),
-    ///         sds: costs.map(|c: f64| (c * (1.0 - c)).sqrt()).to_vec(),
+    ///         laws: [&[CostLaw::Known][..], &[CostLaw::TwoValued { low: 0.0, high: 1.0 }; 3]].concat(),
     ///         factor: 0.0,
     ///         threshold: 0.2,
     ///     }],
@@ -66,7 +115,7 @@ impl CertifiedPlay {
     ///     delta: 0.01,
     ///     horizon: 1_000_000,
     /// };
-    /// assert_eq!(play.limit()?.round(), 5443.0);
+    /// assert_eq!(play.limit()?.round(), 5473.0);
     /// # Ok::<(), banister::Error>(())
     /// ```
     ///
@@ -76,10 +125,13 @@ impl CertifiedPlay {
         self.check()?;
         let z = upper_quantile(self.delta);
         let mut pessimistic = PessimisticValue::new(self);
-        let optimum = pessimistic.at(0.0)?;
+        let optimum = pessimistic.at(|_, _, _| 0.0)?;
         // Rounding must not make a gain of a loss.
         sum_of_losses(self.horizon, |t| {
-            Ok((optimum - pessimistic.at(z / sqrt(t as f64))?).max(0.0))
+            let width = |law: CostLaw, mean: f64, mirrored: bool| {
+                law.width(mean, t, self.delta, z, mirrored)
+            };
+            Ok((optimum - pessimistic.at(width)?).max(0.0))
         })
     }
 
@@ -99,18 +151,20 @@ impl CertifiedPlay {
             let field = |name: &str| format!("guardrails[{i}].{name}");
             finite(&field("factor"), guardrail.factor)?;
             finite(&field("threshold"), guardrail.threshold)?;
-            let CertifiedCost { means, sds, .. } = guardrail;
-            if means.len() != self.rewards.len() || sds.len() != self.rewards.len() {
-                let value = format!("{} means and {} sds", means.len(), sds.len());
+            let CertifiedCost { means, laws, .. } = guardrail;
+            if means.len() != self.rewards.len() || laws.len() != self.rewards.len() {
+                let value = format!("{} means and {} laws", means.len(), laws.len());
                 let allowed = format!("expected {} of each: one per arm", self.rewards.len());
                 return Err(Error::invalid(field("means"), value, allowed));
             }
             for (a, mean) in means.iter().enumerate() {
                 finite(&field(&format!("means[{a}]")), *mean)?;
             }
-            if let Some(sd) = sds.iter().find(|sd| !(sd.is_finite() && **sd >= 0.0)) {
-                let allowed = "must be a finite number, 0 or more";
-                return Err(Error::invalid(field("sds"), sd, allowed));
+            if let Some(a) = (0..laws.len()).find(|&a| !laws[a].is_sound(means[a])) {
+                let allowed =
+                    "needs an `sd` of 0 or more, or two values with the mean between them";
+                let value = format!("{:?}", laws[a]);
+                return Err(Error::invalid(field(&format!("laws[{a}]")), value, allowed));
             }
             let safe = (1.0 - guardrail.factor) * means[self.safe];
             if !(safe <= guardrail.threshold) {
@@ -147,7 +201,7 @@ pub fn sum_of_losses(
     Ok(sum)
 }
 
-/// v as a function of w = z_δ/√t.
+/// v as a function of the widths.
 struct PessimisticValue<'a> {
     play: &'a CertifiedPlay,
     solver: OnceSolver,
@@ -166,23 +220,27 @@ impl<'a> PessimisticValue<'a> {
     }
 
     /// Reward of the best certified policy. The safe arm may always be played.
-    fn at(&mut self, w: f64) -> Result<f64, Error> {
+    fn at(&mut self, width: impl Fn(CostLaw, f64, bool) -> f64) -> Result<f64, Error> {
         let (play, safe) = (self.play, self.play.safe);
         let mut rows = 0;
         for guardrail in &play.guardrails {
-            let (means, sds) = (&guardrail.means, &guardrail.sds);
-            // The cost of π holds (π_0 − f)·c̄_0, uncertain by |π_0 − f|·w·σ_0: the larger of two linear
-            // functions, so two rows, with c̄_0 at either end. Where f = 0 the upper end is always the worse.
-            let both = guardrail.factor != 0.0 && sds[safe] > 0.0;
-            for sign in [1.0, -1.0].into_iter().take(if both { 2 } else { 1 }) {
+            let (means, laws) = (&guardrail.means, &guardrail.laws);
+            let above = |a: usize| means[a] + width(laws[a], means[a], false);
+            let below = means[safe] - width(laws[safe], means[safe], true);
+            // The cost of π holds (π_0 − f)·c̄_0: the larger of two linear functions of π, so two rows, with c̄_0 at either
+            // end. Where f = 0 the upper end is always the worse.
+            let both = guardrail.factor != 0.0 && laws[safe] != CostLaw::Known;
+            for base in [above(safe), below]
+                .into_iter()
+                .take(if both { 2 } else { 1 })
+            {
                 if rows == self.costs.len() {
                     self.costs.push(Vec::new());
                     self.thresholds.push(0.0);
                 }
-                let base = means[safe] + sign * w * sds[safe];
                 let row = &mut self.costs[rows];
                 row.clear();
-                row.extend(means.iter().zip(sds).map(|(mean, sd)| mean + w * sd));
+                row.extend((0..means.len()).map(above));
                 row[safe] = base;
                 for cost in row.iter_mut() {
                     *cost -= guardrail.factor * base;

@@ -1,13 +1,14 @@
 //! The theory calculator: regret bounds, lower bounds, T_0 and radii, and (`limit.rs`) the limit of certified
 //! play, as numbers.
 
+mod binomial;
 mod limit;
 
 use libm::log;
 
 use crate::error::{Error, finite, open_unit, positive};
 
-pub use limit::{CertifiedCost, CertifiedPlay, sum_of_losses, upper_quantile};
+pub use limit::{CertifiedCost, CertifiedPlay, CostLaw, sum_of_losses, upper_quantile};
 
 /// Instance that the bounds are evaluated at.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! The limit of certified play against full sums of LPs solved by other means.
 
 use banister::Error;
-use banister::theory::{CertifiedCost, CertifiedPlay, upper_quantile};
+use banister::theory::{CertifiedCost, CertifiedPlay, CostLaw, upper_quantile};
 
 /// z_0.01, as tables print it.
 const Z: f64 = 2.326_347_874_040_841;
@@ -9,7 +9,7 @@ const Z: f64 = 2.326_347_874_040_841;
 fn cost(means: &[f64], sds: &[f64], threshold: f64) -> CertifiedCost {
     CertifiedCost {
         means: means.to_vec(),
-        sds: sds.to_vec(),
+        laws: sds.iter().map(|&sd| CostLaw::Normal { sd }).collect(),
         factor: 0.0,
         threshold,
     }
@@ -239,8 +239,12 @@ fn several_guardrails_agree_with_an_enumeration_of_vertices() {
             .collect();
         let thresholds: Vec<f64> = guardrails.iter().map(|g| g.threshold).collect();
         let bounds = |w: f64| -> Vec<Vec<f64>> {
-            let row =
-                |g: &CertifiedCost| g.means.iter().zip(&g.sds).map(|(c, s)| c + w * s).collect();
+            let sd = |law: &CostLaw| match law {
+                CostLaw::Normal { sd } => *sd,
+                _ => unreachable!("all are normal"),
+            };
+            let upper = |(c, law): (&f64, &CostLaw)| c + w * sd(law);
+            let row = |g: &CertifiedCost| g.means.iter().zip(&g.laws).map(upper).collect();
             guardrails.iter().map(row).collect()
         };
         played_safe += u32::from(vertices(&rewards, &bounds(Z), &thresholds).is_none());
@@ -307,6 +311,55 @@ fn relative_guardrails_count_the_safe_arms_noise_once() {
     }
 }
 
+/// The limit of one arm of a two-valued cost, by sums of logarithms of binomial probabilities at every round.
+#[test]
+fn rare_costs_have_their_exact_law() {
+    let log_factorial: Vec<f64> = (0..=3000)
+        .scan(0.0, |sum, n| {
+            *sum += f64::from(n.max(1)).ln();
+            Some(*sum)
+        })
+        .collect();
+    let at_most = |n: usize, k: usize, u: f64| -> f64 {
+        let choose = |j: usize| log_factorial[n] - log_factorial[j] - log_factorial[n - j];
+        let term = |j: usize| choose(j) + j as f64 * u.ln() + (n - j) as f64 * (-u).ln_1p();
+        (0..=k).map(|j| term(j).exp()).sum()
+    };
+    let upper = |n: usize, c: f64| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            let k = (n as f64 * c).floor() as usize;
+            if at_most(n, k, middle) > 0.01 {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        high
+    };
+    for (c, threshold, rounds) in [(0.001, 0.01, 1500), (0.1, 0.15, 1500), (0.6, 0.65, 1500)] {
+        let value = |u: f64| 0.2 + 0.7 * (threshold / u).min(1.0);
+        let full: f64 = (1..=rounds).map(|t| value(c) - value(upper(t, c))).sum();
+        let mut guardrail = cost(&[0.0, c], &[0.0, 0.0], threshold);
+        guardrail.laws[1] = CostLaw::TwoValued {
+            low: 0.0,
+            high: 1.0,
+        };
+        let found = limit(&play(&[0.2, 0.9], vec![guardrail], rounds as u64));
+        assert!(close(found, full, 0.003), "{c}: {found} against {full}");
+        let sd = (c * (1.0 - c)).sqrt();
+        let normal = limit(&play(
+            &[0.2, 0.9],
+            vec![cost(&[0.0, c], &[0.0, sd], threshold)],
+            1500,
+        ));
+        println!("c = {c}: {found:.1} by the exact law, {normal:.1} by the normal one");
+    }
+    // c = 0.001 is certified under 0.01 from round 459 on; the normal law would have it from round 67.
+    assert!(upper(459, 0.001) <= 0.01 && upper(458, 0.001) > 0.01);
+}
+
 #[test]
 fn numbers_that_are_no_instance_are_refused_by_name() {
     let valid = play(&[0.1, 0.7], vec![cost(&[0.0, 0.4], &[0.0, 0.5], 0.2)], 100);
@@ -327,12 +380,18 @@ fn numbers_that_are_no_instance_are_refused_by_name() {
     assert_eq!(first(|g| g.means[0] = 0.3), "guardrails[0].means");
     assert_eq!(first(|g| g.threshold = f64::NAN), "guardrails[0].threshold");
     assert_eq!(first(|g| g.factor = f64::NAN), "guardrails[0].factor");
-    assert_eq!(first(|g| g.sds[1] = -0.1), "guardrails[0].sds");
-    assert_eq!(first(|g| g.sds[1] = f64::NAN), "guardrails[0].sds");
-    assert_eq!(first(|g| g.sds.truncate(1)), "guardrails[0].means");
+    let normal = |sd: f64| changed(&|p| p.guardrails[0].laws[1] = CostLaw::Normal { sd });
+    assert_eq!(normal(-0.1), "guardrails[0].laws[1]");
+    assert_eq!(normal(f64::NAN), "guardrails[0].laws[1]");
+    for (low, high) in [(0.5, 1.0), (0.0, 0.3), (0.4, 0.4), (f64::NAN, 1.0)] {
+        let law = CostLaw::TwoValued { low, high };
+        let field = changed(&|p| p.guardrails[0].laws[1] = law);
+        assert_eq!(field, "guardrails[0].laws[1]", "{law:?}");
+    }
+    assert_eq!(first(|g| g.laws.truncate(1)), "guardrails[0].means");
     assert_eq!(
         first(|g| g.means[1] = f64::INFINITY),
         "guardrails[0].means[1]"
     );
-    assert_eq!(first(|g| g.sds[1] = f64::MAX), "guardrails");
+    assert_eq!(normal(f64::MAX), "guardrails");
 }

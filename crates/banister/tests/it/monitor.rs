@@ -244,6 +244,32 @@ fn a_reward_that_falls_is_forgotten_and_the_policy_turns() {
     assert!(delays[10] <= 2000, "{delays:?}");
 }
 
+/// A better arm that is added to an agent that has learned for long is found as fast as from the start.
+#[test]
+fn a_better_arm_that_is_added_is_found_as_fast_as_cold() {
+    let means = |_: u64, arm: usize| [(0.3, 0.05), (0.5, 0.1), (0.8, 0.12)][arm];
+    let median = |is_added: bool| {
+        let mut found: Vec<usize> = (0..31)
+            .map(|seed| {
+                let mut rng = Random::new(seed);
+                let declared = problem(if is_added { 2 } else { 3 }, 0.15, Some(0.05));
+                let mut agent = Opb::new(&declared, &OpbConfig::default()).unwrap();
+                if is_added {
+                    probabilities(&mut agent, &mut rng, 20_000, 1, means);
+                    agent.add_arm("better").unwrap();
+                }
+                let played = probabilities(&mut agent, &mut rng, 5000, 2, means);
+                played.iter().position(|&p| p > 0.5).unwrap_or(usize::MAX)
+            })
+            .collect();
+        found.sort_unstable();
+        found[15]
+    };
+    let (cold, added) = (median(false), median(true));
+    println!("played for most decisions after {cold} from the start, {added} if it is added");
+    assert!(2 * added <= 3 * cold, "{added} against {cold}");
+}
+
 /// One arm becomes dear. Learning again forgets its costs, and what was learned of the other arms stays.
 #[test]
 fn learning_again_forgets_the_arm_that_changed_alone() {
@@ -637,6 +663,7 @@ fn a_floor_keeps_the_lemma() {
     for safe_cost in [Some(0.1), None] {
         let config = OpbConfig {
             floor,
+            optimism: Optimism::Least,
             ..Default::default()
         };
         let mut agent = Opb::new(&problem(4, tau, safe_cost), &config).unwrap();

@@ -1,8 +1,8 @@
-//! The optimism lemma on bounds that agents really have, judged by a brute-force LP; and optimism that leans, `index`:
-//! safe by the same bounds, and made as it says.
+//! The optimism lemma on bounds that agents really have, judged by a brute-force LP; and `index`, safe by
+//! the same bounds and made as it says.
 
 use banister::{
-    Agent as _, Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem,
+    Agent as _, Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem, Range,
 };
 use common::{Random, Rebuilt, at_most, brute_force_lp, problem, share_of};
 
@@ -342,34 +342,70 @@ fn no_policy_ever_exceeds_the_upper_cost_bounds() {
     );
 }
 
-/// Outcomes of an arm as the test has counted them.
-#[derive(Clone, Default)]
-struct Counted {
-    n: u64,
-    /// Sums of the reward and of each cost.
-    sums: Vec<f64>,
+/// The first mean at which one of the sixteen bets on outcomes has made x of 1, by bisection.
+fn first_refuted(outcomes: &[f64], log_x: f64) -> f64 {
+    let refutes = |mean: f64| {
+        (0..16).any(|k| {
+            let stake = 1.0 - (-4.0 / f64::from(1 << k)).exp();
+            let factor = |&x: &f64| ((1.0 - stake * x) / (1.0 - stake * mean)).ln();
+            outcomes.iter().map(factor).sum::<f64>() >= log_x
+        })
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if refutes(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
 }
 
-/// The bounds with r̃ and c̃ in the places of U and l.
-fn leaned(agent: &Opb, counted: &[Counted], lean: impl Fn(usize) -> f64) -> Rebuilt {
+/// The bounds with r̃ and c° in the places of U and l. `outcomes` has a row of the reward and of each cost for every arm.
+fn indices(agent: &Opb, outcomes: &[Vec<Vec<f64>>]) -> Rebuilt {
     let mut table = Rebuilt::of(agent);
-    for (a, own) in counted.iter().enumerate() {
-        let mean = |s: usize| (own.n > 0).then(|| own.sums[s] / own.n as f64);
-        let (x, upper) = (lean(a), table.reward_upper[a]);
-        let reward = mean(0).unwrap_or(0.5);
-        table.reward_upper[a] = reward + x * (upper - reward);
-        for i in 0..table.thresholds.len() {
-            let (l, u) = (table.lower[i][a], table.upper[i][a]);
-            let cost = mean(i + 1).unwrap_or(0.5).clamp(l, u);
-            table.lower[i][a] = cost - x * (cost - l);
+    let (k, m) = (outcomes.len(), table.thresholds.len());
+    let total: usize = outcomes.iter().map(|own| own[0].len()).sum();
+    // Down to five binary digits.
+    let digits = (total as f64).log2().floor().max(4.0) as u32 - 4;
+    let each = (total >> digits << digits) as f64 / k as f64;
+    let mut pulled = 0;
+    for (a, own) in outcomes.iter().enumerate() {
+        let n = own[0].len() as f64;
+        // Its fair share of outcomes, by the rate at which the margins pay for it.
+        let rate = |i: usize| match table.upper[i][a] - table.upper[i][0] {
+            beyond if beyond > 0.0 => (table.margins[i] / beyond).min(1.0),
+            _ => 1.0,
+        };
+        let share = each * (0..m).map(rate).fold(1.0, f64::min);
+        let log_x = if n > 0.0 {
+            (1.0 + share / n).ln()
+        } else {
+            f64::INFINITY
+        };
+        table.reward_upper[a] = first_refuted(&own[0], log_x);
+        if a == 0 {
+            continue;
+        }
+        pulled += usize::from(n > 0.0);
+        // Costs of all arms but the safe one are unknown; one never pulled is taken for the first.
+        let (place, ends) = if n > 0.0 { (pulled, m) } else { (1, 1) };
+        let worth = n + (ends as f64 / (0.01 * share_of(place, k - 1))).ln();
+        for i in 0..m {
+            let mirrored: Vec<f64> = own[i + 1].iter().map(|x| 1.0 - x).collect();
+            let u = table.upper[i][a];
+            let cost = (1.0 - first_refuted(&mirrored, log_x)).min(u);
+            table.lower[i][a] = cost + (u - cost) * worth / (worth + 100.0 * share);
         }
     }
     table
 }
 
-/// The lean is a formula, so that policies can be judged by another solver.
+/// Indices are formulas, so that policies can be judged by another solver.
 #[test]
-fn the_policy_solves_the_program_of_what_it_leans_to() {
+fn the_policy_solves_the_program_of_its_indices() {
     let mut random = Random::new(8);
     let mut widened = 0;
     for case in 0..120 {
@@ -377,35 +413,23 @@ fn the_policy_solves_the_program_of_what_it_leans_to() {
         let guardrails = (0..m).map(|_| at_most(random.between(0.2, 0.5), Some(0.1)));
         let declared = problem(k, guardrails.collect());
         let mut agent = indexed(&declared);
-        let (mut counted, mut levels) = (vec![Counted::default(); k], vec![0.0_f64; k]);
-        let mut pulled = 0;
-        for (arm, own) in counted.iter_mut().enumerate() {
+        let mut outcomes = vec![vec![Vec::new(); m + 1]; k];
+        for (arm, own) in outcomes.iter_mut().enumerate() {
             let p = random.unit();
-            own.n = (random.below(3) * random.below(90)) as u64;
-            own.sums = vec![0.0; m + 1];
-            for _ in 0..own.n {
-                let reward = random.bernoulli(p);
-                let costs: Vec<f64> = (0..m).map(|_| random.bernoulli(p * p)).collect();
+            for _ in 0..random.below(3) * random.below(90) {
+                let mut draw = |p: f64| match case % 2 {
+                    0 => random.bernoulli(p),
+                    _ => p * random.unit(),
+                };
+                let reward = draw(p);
+                let costs: Vec<f64> = (0..m).map(|_| draw(p * p)).collect();
                 agent.observe(arm, reward, &costs).expect("valid");
-                for (sum, x) in own.sums.iter_mut().zip([&[reward], &costs[..]].concat()) {
-                    *sum += x;
+                for (row, x) in own.iter_mut().zip([&[reward], &costs[..]].concat()) {
+                    row.push(x);
                 }
             }
-            pulled += usize::from(own.n > 0);
-            // U and every l, but the safe arm's cost is known.
-            let ends = if arm == 0 { 1 } else { 1 + m };
-            levels[arm] = (ends as f64 / (0.1 * share_of(pulled.max(1), k))).ln();
         }
-        let total: u64 = counted.iter().map(|own| own.n).sum();
-        let table = leaned(&agent, &counted, |a| {
-            let ratio = total as f64 / (k as f64 * counted[a].n as f64);
-            let lean = ((1.0 + ratio).ln() / (levels[a] + 3.0)).sqrt();
-            if counted[a].n == 0 {
-                1.0
-            } else {
-                lean.min(1.0)
-            }
-        });
+        let table = indices(&agent, &outcomes);
         let (bar, spread) = (table.optimistic_value(), table.spread());
         let decision = agent.decide();
         let sum = |of: &[f64]| decision.policy.iter().map(|&(a, p)| p * of[a]).sum::<f64>();
@@ -444,4 +468,67 @@ fn an_unlucky_start_does_not_hide_the_best_arm() {
         let share = (agent.pulls()[2] - before) as f64 / 8000.0;
         assert!(share > 0.7, "{share}");
     }
+}
+
+/// A margin of 0.001 and a dear arm that costs 200 times as much: what exploring it takes is not taken from what earns.
+#[test]
+fn a_dear_arm_does_not_take_the_budget_of_those_that_earn() {
+    let (rewards, costs, top) = ([0.3, 0.6, 0.65], [1e-4, 2.6e-3, 0.2], [1e-3, 0.03, 2.0]);
+    let guardrail = Guardrail {
+        range: Some(Range::ByArm(top.map(|hi| [0.0, hi]).to_vec())),
+        ..at_most(1.1e-3, Some(costs[0]))
+    };
+    let declared = problem(3, vec![guardrail]);
+    // All of the margin to the arm between.
+    let gain = (rewards[1] - rewards[0]) * 1e-3 / (costs[1] - costs[0]);
+    let mut shares: Vec<f64> = (0..9)
+        .map(|seed| {
+            let (mut agent, mut random) = (indexed(&declared), Random::new(seed));
+            let mut earned = 0.0;
+            for t in 0..9000 {
+                let decision = agent.decide();
+                let mean = |of: &[f64; 3]| decision.policy.iter().map(|&(a, p)| p * of[a]).sum();
+                let (reward, cost): (f64, f64) = (mean(&rewards), mean(&costs));
+                assert!(cost <= 1.1e-3, "seed {seed}, round {t}: {cost}");
+                earned += f64::from(u8::from(t >= 8000)) * (reward - rewards[0]) / gain / 1000.0;
+                let arm = decision.draw(random.unit());
+                let cost = 2.0 * costs[arm] * random.unit();
+                (agent.observe(arm, random.bernoulli(rewards[arm]), &[cost])).expect("valid");
+            }
+            earned
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    println!("shares of the gain after 8000 rounds: {shares:.3?}");
+    assert!(shares[4] > 0.85, "{shares:?}");
+}
+
+/// Thirty arms, 0.95 against 0.85: one bad outcome at the start must not shelve the best arm for long.
+#[test]
+fn no_run_loses_the_best_of_thirty_arms() {
+    let declared = problem(30, vec![at_most(0.5, Some(0.1))]);
+    let rewards: Vec<f64> = (0..30).map(|a| if a == 7 { 0.95 } else { 0.85 }).collect();
+    let costs = vec![vec![0.1; 30]];
+    let mut regrets: Vec<f64> = (0..40)
+        .map(|seed| {
+            let (mut agent, mut random) = (indexed(&declared), Random::new(seed));
+            let mut regret = 0.0;
+            play(
+                &mut agent,
+                &mut random,
+                40_000,
+                (&rewards, &costs),
+                |_, d| {
+                    regret += 0.95 - d.policy.iter().map(|&(a, p)| p * rewards[a]).sum::<f64>();
+                },
+            );
+            regret
+        })
+        .collect();
+    regrets.sort_by(f64::total_cmp);
+    println!(
+        "regret: {} in the median, {} at worst",
+        regrets[20], regrets[39]
+    );
+    assert!(regrets[20] < 250.0 && regrets[39] < 900.0, "{regrets:?}");
 }

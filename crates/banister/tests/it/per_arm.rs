@@ -2,8 +2,11 @@
 
 use crate::common;
 
-use crate::common::player::{Oplb, OplbPerArm};
-use banister::{Fallback, Guardrail, Link, Model, OplbConfig, Problem};
+use crate::common::player::{Inspect as _, Oplb, OplbPerArm};
+use banister::{
+    Agent, ArmRanges, ArmWeights, Fallback, Guardrail, Link, Model, OplbConfig, Optimism, Problem,
+    Range,
+};
 use common::linear::{Direct, dot, unit};
 use common::{Random, at_most, share_of};
 
@@ -23,6 +26,14 @@ fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
         context: Some(D),
         guardrails,
         ..Problem::default()
+    }
+}
+
+/// A cost at most this, whose range differs by arm.
+fn priced<const K: usize>(threshold: f64, ranges: [[f64; 2]; K]) -> Guardrail {
+    Guardrail {
+        range: Some(Range::ByArm(ranges.to_vec())),
+        ..at_most(threshold, None)
     }
 }
 
@@ -143,6 +154,121 @@ fn intervals_match_a_direct_solve() {
     }
 }
 
+/// With ranges by arm the interval of an arm is that of a regression in units of its own range, whose low end is the
+/// constant that it counts from, and an arm without outcomes may cost no more than its range says.
+#[test]
+fn ranges_by_arm_are_units_of_each_regression() {
+    let ranges = [[0.0, 0.05], [0.0, 1.0], [-2.0, 8.0]];
+    let declared = problem(3, vec![priced(0.5, ranges)]);
+    let config = OplbConfig {
+        lambda: Some(0.05),
+        ..per_arm(2.0)
+    };
+    let mut agent = OplbPerArm::new(&declared, &config).unwrap();
+    let random = &mut Random::new(6);
+    agent.offer(&context(random)).unwrap();
+    // In units of the hull, [−2, 8].
+    let unknown = agent.interval(0, 1).unwrap();
+    assert!((unknown.lower - 0.2).abs() < 1e-12 && (unknown.upper - 0.205).abs() < 1e-12);
+    let (world, mut data) = (World::new(), vec![Vec::new(); 3]);
+    for round in 0..600 {
+        let (arm, x) = (round % 3, context(random));
+        let [lo, hi] = ranges[arm];
+        let (reward, [y]) = world.pull(random, arm, &x);
+        let cost = lo + (hi - lo) * y;
+        agent.observe_in(arm, &x, reward, &[cost]).unwrap();
+        data[arm].push((x, cost / (hi - lo)));
+    }
+    let x = context(random);
+    agent.offer(&x).unwrap();
+    for (arm, [lo, hi]) in ranges.into_iter().enumerate() {
+        let direct = Direct::new(0.05, &[0.0; D], None, &data[arm]);
+        let level = 0.01 * share_of(arm + 1, 3);
+        let width = |more| (hi - lo) * direct.multiscale(&x, 0.5, level, 2.0, more);
+        let found = agent.interval(arm, 1).unwrap();
+        let (upper, mean) = (10.0 * found.upper - 2.0, (hi - lo) * direct.mean(&x));
+        let (least, most) = (mean + width(0.0), mean + 1.001 * width(0.05));
+        let slack = 1e-6 * (hi - lo);
+        assert!(
+            upper >= least.min(hi) - slack && upper <= most + slack && upper <= hi + slack,
+            "arm {arm}: {upper}, {least} to {most}"
+        );
+        assert!(10.0 * found.lower - 2.0 >= lo - slack, "{found:?}");
+    }
+}
+
+/// Prices of arms differ by a factor of 200. In units of its own range the safe arm is within the threshold before
+/// anything is known of it: no round falls back, no policy violates, and the arms are learned. In units of the dearest
+/// arm's range nothing is proven.
+#[test]
+fn prices_that_differ_by_arm_are_learned_in_their_own_units() {
+    let (world, prices) = (World::new(), [0.02, 0.5, 4.0]);
+    let play = |guardrail: Guardrail, seed: u64| {
+        let mut agent = OplbPerArm::new(&problem(3, vec![guardrail]), &per_arm(2.0)).unwrap();
+        let random = &mut Random::new(seed);
+        let (mut violations, mut free, mut reward) = (0, 0, 0.0);
+        for _ in 0..3000 {
+            let x = context(random);
+            agent.offer(&x).unwrap();
+            let decision = agent.decide();
+            free += usize::from(decision.fallback.is_none());
+            let each = decision.policy.iter();
+            let cost: f64 = each
+                .map(|&(arm, p)| p * prices[arm] * world.mean(1, arm, &x))
+                .sum();
+            violations += usize::from(cost > 0.2 + 1e-9);
+            let each = decision.policy.iter();
+            reward += each
+                .map(|&(arm, p)| p * world.mean(0, arm, &x))
+                .sum::<f64>();
+            let arm = decision.draw(random.unit());
+            let (r, [y]) = world.pull(random, arm, &x);
+            agent.observe(arm, r, &[prices[arm] * y]).unwrap();
+        }
+        (violations, free, reward)
+    };
+    let mut violating = 0;
+    for seed in 0..20 {
+        let (violations, free, reward) = play(priced(0.2, prices.map(|p| [0.0, p])), seed);
+        violating += usize::from(violations > 0);
+        assert_eq!(free, 3000);
+        // The safe arm alone earns 0.3 a round.
+        assert!(reward > 0.4 * 3000.0, "{reward}");
+    }
+    // δ = 0.01 in each of 20 runs.
+    assert!(violating <= 2, "{violating}");
+    let (_, free, reward) = play(priced(0.2, [[0.0, 4.0]; 3]), 0);
+    assert!(free == 0 && reward < 0.31 * 3000.0, "{free} {reward}");
+}
+
+/// An arm that is added brings its range, and a snapshot keeps it.
+#[test]
+fn added_arms_bring_their_ranges() {
+    let declared = problem(2, vec![priced(0.5, [[0.0, 0.05], [0.0, 1.0]])]);
+    let mut agent = OplbPerArm::new(&declared, &per_arm(2.0)).unwrap();
+    let ranges = |range: Option<[f64; 2]>| {
+        ArmRanges(range.into_iter().map(|r| ("cost".to_string(), r)).collect())
+    };
+    let none = ArmWeights::default();
+    let own = &mut agent.agent;
+    assert!(own.add_arm("dear", None, &ranges(None), &none).is_err());
+    (own.add_arm("dear", None, &ranges(Some([0.0, 3.0])), &none)).unwrap();
+    agent.offer(&[1.0, 0.0, 0.0]).unwrap();
+    for arm in [0, 1, 2, 2] {
+        agent.observe(arm, 0.5, &[0.05]).unwrap();
+    }
+    let mut again = OplbPerArm::restore(&agent.save()).unwrap();
+    again.offer(&[1.0, 0.0, 0.0]).unwrap();
+    // In units of the hull of those declared, [0, 1].
+    assert_eq!(agent.interval(2, 1).unwrap().upper, 3.0);
+    for arm in 0..3 {
+        assert_eq!(
+            again.interval(arm, 1).unwrap(),
+            agent.interval(arm, 1).unwrap()
+        );
+    }
+}
+
 /// No policy violates in its context, though the safe arm's costs depend on it and nothing is declared of them; it
 /// learns where there is room.
 #[test]
@@ -154,6 +280,47 @@ fn margins_are_proven_in_every_context() {
     assert!(free > 3000, "{free}");
     // The safe arm alone earns 0.3 a round.
     assert!(reward > 0.4 * 4000.0, "{reward}");
+}
+
+/// Indices in place of optimistic bounds earn more and are as safe; intervals that are shown stay those of the sets.
+#[test]
+fn indices_earn_more_in_contexts() {
+    let (world, mut rewards, mut violating) = (World::new(), [0.0; 2], 0);
+    for seed in 0..10 {
+        for (kind, optimism) in [Optimism::Index, Optimism::Least].into_iter().enumerate() {
+            let config = OplbConfig {
+                optimism: Some(optimism),
+                ..per_arm(2.0)
+            };
+            let declared = problem(3, vec![at_most(0.45, None)]);
+            let mut agent = OplbPerArm::new(&declared, &config).unwrap();
+            let (violations, _, reward) = world.play(&mut agent, 3000, seed, |_| 0.45);
+            violating += u32::from(violations > 0);
+            rewards[kind] += reward;
+        }
+    }
+    // δ = 0.01 in each of 20 runs.
+    assert!(violating <= 2, "{violating}");
+    assert!(rewards[0] > rewards[1], "{rewards:?}");
+    let config = |optimism| OplbConfig {
+        optimism: Some(optimism),
+        ..per_arm(2.0)
+    };
+    let [mut index, mut least] = [Optimism::Index, Optimism::Least].map(|optimism| {
+        OplbPerArm::new(&problem(2, vec![at_most(0.45, None)]), &config(optimism)).unwrap()
+    });
+    for agent in [&mut index, &mut least] {
+        agent.offer(&[1.0, 0.0, 0.0]).unwrap();
+        for arm in [0, 1, 1, 0] {
+            agent.observe(arm, 0.5, &[0.2]).unwrap();
+        }
+    }
+    for (arm, signal) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        assert_eq!(
+            index.interval(arm, signal).unwrap(),
+            least.interval(arm, signal).unwrap()
+        );
+    }
 }
 
 /// "At most 1.5 times what control costs, in this context": the model with one parameter cannot say so. Told the safe
@@ -239,6 +406,20 @@ fn sets_hold_for_all_arms_at_all_times() {
     let (whole, narrow) = (left(1.0, 100), left(0.4, 40));
     assert!(whole <= 10, "left in {whole}");
     assert!(narrow > 20, "left in {narrow}");
+}
+
+/// A declared safe cost is a bound in every context: outcomes below it are no news, outcomes above it refute it.
+#[test]
+fn a_declared_safe_cost_is_tested_from_above() {
+    for (cost, alarms) in [(0.0, 0), (0.3, 1)] {
+        let declared = problem(2, vec![at_most(0.5, Some(0.1))]);
+        let mut agent = OplbPerArm::new(&declared, &per_arm(2.0)).unwrap();
+        agent.offer(&[1.0, 0.0, 0.0]).unwrap();
+        for _ in 0..300 {
+            agent.observe(0, 0.5, &[cost]).unwrap();
+        }
+        assert_eq!(agent.monitor().alarms().len(), alarms, "{cost}");
+    }
 }
 
 /// A safe cost that is declared holds in every context, costs no share of δ and is shown as it is.

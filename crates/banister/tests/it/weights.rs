@@ -290,6 +290,23 @@ fn bad_weights_are_refused() {
         refused(problem.check(), &["signals", "name"], name);
     }
     let negative: BTreeMap<_, _> = read("in = [-1, 10], out = [0, 10]");
+    for (declared, words) in [
+        (
+            "cap = 5",
+            ["`signals.in.cap` is 5", "no observation leaves"],
+        ),
+        (
+            "sub_gaussian = 2",
+            ["`signals.in.sub_gaussian` is 2", "no observation leaves"],
+        ),
+    ] {
+        let signals = read(&format!("in = {{ {declared} }}, out = [0, 10]"));
+        let problem = Problem {
+            signals,
+            ..priced.clone()
+        };
+        refused(problem.check(), &words, declared);
+    }
     let problem = Problem {
         signals: negative,
         ..priced.clone()

@@ -19,7 +19,9 @@ const PUBLISHED_REGRET: [f64; 3] = [1447.0, 3117.0, 46_500.0];
 const REACHED: f64 = 0.95;
 
 /// Claims that are made of arms and of features alike.
-pub const NO_VIOLATION: &str = "No policy violates the constraint";
+pub const NO_VIOLATION: &str = "No more than δ of the runs ever violate the constraint";
+/// δ of every agent of these figures.
+const DELTA: f64 = 0.01;
 pub const UNKNOWN_LEARNED: &str = "An unknown safe cost is learned without a violation";
 
 /// Claim with its verdict.
@@ -84,12 +86,31 @@ fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult
         .zip(instances)
         .map(|(a, i)| a.runs.len() as u64 * i.horizon)
         .sum();
+    let runs = || agents.iter().flat_map(|agent| &agent.runs);
+    let unsafe_runs = runs().filter(|run| run.violations > Some(0)).count();
+    let whole = runs().count();
     Claim {
         claim: NO_VIOLATION,
         agent: name.into(),
-        seen: broken == Some(0),
-        detail: format!("{} of {} rounds", count(broken), number(rounds as f64)),
+        seen: broken.is_some() && at_least(unsafe_runs, whole) > 0.01,
+        detail: format!(
+            "{} of {} rounds, in {unsafe_runs} of {whole} runs",
+            count(broken),
+            number(rounds as f64)
+        ),
     }
+}
+
+/// Probability that k of n runs violate or more, where each does with probability δ.
+fn at_least(k: usize, n: usize) -> f64 {
+    let odds = DELTA / (1.0 - DELTA);
+    let none = (1.0 - DELTA).powi(n as i32);
+    let next = |p: &mut f64, j: usize| {
+        let own = *p;
+        *p *= (n - j) as f64 / (j + 1) as f64 * odds;
+        Some(own)
+    };
+    1.0 - (0..k).scan(none, next).sum::<f64>()
 }
 
 fn reaches_optimum(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {

@@ -102,7 +102,8 @@ impl Declaration {
         };
         problem.reward = self.reward.clone();
         problem.signals = self.signals.clone();
-        if !matches!(kind, Kind::Arms) {
+        // In a context, the agent knows whether arms share a scale.
+        if matches!(kind, Kind::Candidates(_)) {
             (problem.one_range_each()).map_err(|e| Refusal::of(e, problem_field))?;
         }
         Ok(problem)

@@ -65,6 +65,8 @@ pub struct Imported {
     pub outcomes: u64,
     /// The last of its events.
     pub number: u64,
+    /// True if it was declared a sample of the same traffic.
+    pub sampled: bool,
 }
 
 /// Reason for which the safe action is forced.
@@ -322,6 +324,7 @@ impl Experiment {
                         digest: import.digest,
                         outcomes,
                         number: record.number,
+                        sampled: !import.sampled.is_empty(),
                     }),
                 }
                 self.learner.apply(LearnerEvent::Import(import))?;

@@ -275,8 +275,6 @@ pub struct Seen {
     pub noise: Vec<Option<f64>>,
     /// Arm and standard signals of every outcome.
     pub past: Vec<(usize, Vec<f64>)>,
-    /// ln(1/δ_s).
-    pub log_level: f64,
     delta: f64,
     /// By signal: the ends of the user's range as they map to 0 and 1.
     ends: Vec<(f64, f64)>,
@@ -324,8 +322,6 @@ impl Seen {
             tau.push(standard(bound));
             known.push(g.safe_cost.map(standard));
         }
-        let unknown = known.iter().filter(|c| c.is_none()).count();
-        let signals = k + m * (k - 1) + unknown;
         Self {
             k,
             m,
@@ -334,7 +330,6 @@ impl Seen {
             known,
             noise,
             past: Vec::new(),
-            log_level: (signals as f64 / delta).ln(),
             delta,
             ends,
             intervals: vec![vec![Vec::new(); m + 1]; k],
@@ -402,12 +397,7 @@ impl Seen {
         self.noise[signal].unwrap_or(0.5)
     }
 
-    /// Half the width of the `subgaussian` interval of an arm that was pulled, ρ = 1, all signals of all
-    /// arms sharing δ alike.
-    pub fn radius(&self, arm: usize, signal: usize) -> f64 {
-        self.radius_at(arm, signal, self.log_level)
-    }
-
+    /// Half the width of the `subgaussian` interval of an arm that was pulled, ρ = 1.
     fn radius_at(&self, arm: usize, signal: usize, log_level: f64) -> f64 {
         let n = self.n(arm) as f64;
         self.r(signal) * ((n + 1.0) * ((n + 1.0).ln() + 2.0 * log_level)).sqrt() / n
@@ -654,7 +644,8 @@ pub fn stream() -> rand_chacha::ChaCha8Rng {
     rng
 }
 
-/// Rewards and costs moved by one standard normal number per arm, in opposite directions; known costs stay.
+/// Rewards and costs moved by one standard normal number per arm, in opposite directions, by U − r̂ and (u − l)/2; known
+/// costs stay.
 pub fn coupled(
     seen: &Seen,
     omega: f64,
@@ -663,18 +654,16 @@ pub fn coupled(
     use rand_distr::{Distribution, StandardNormal};
     let mut reward = vec![0.0; seen.k];
     let mut costs = vec![vec![0.0; seen.k]; seen.m];
-    for a in 0..seen.k {
+    let (lower, upper) = (seen.cost_lower(), seen.cost_upper());
+    for (a, best) in seen.upper().into_iter().enumerate() {
         let eta: f64 = StandardNormal.sample(rng);
         let centre = |s: usize| seen.mean(a, s).unwrap_or(0.5);
-        let radius = |s: usize| match seen.n(a) {
-            0 => 0.5,
-            _ => seen.radius(a, s),
-        };
-        reward[a] = centre(0) + omega * radius(0) * eta;
+        // U may be older than r̂.
+        reward[a] = centre(0) + omega * (best - centre(0)).max(0.0) * eta;
         for i in 0..seen.m {
             costs[i][a] = match seen.known[i] {
                 Some(known) if a == seen.safe => known,
-                _ => centre(i + 1) - omega * radius(i + 1) * eta,
+                _ => centre(i + 1) - omega * 0.5 * (upper[i][a] - lower[i][a]) * eta,
             };
         }
     }

@@ -4,11 +4,12 @@ use banister_solve::dense;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::estimate::Units;
 use crate::fit::{Comparison, Extent, Fit, FitState, Forecast, Model, Sample, Signal};
 use crate::interval::Place;
 use crate::linear::{
     Ends, LinearSignal, Link, Logit, LogitState, MultiScale, Reach, Regression, RegressionState,
-    Ridge, Update, default_ridge, restore_logits, upper_end,
+    Ridge, Update, default_ridge, index_width, restore_logits, upper_end,
 };
 use crate::monitor::Refuted;
 use crate::oplb::config::{CheckedOplb, LongFeatures};
@@ -22,8 +23,8 @@ const LONGEST: f64 = 1e150;
 #[derive(Debug, Clone)]
 pub(super) struct Common {
     pub checked: CheckedOplb,
-    /// Signal 0 is the reward, signal 1 + i guardrail i.
-    pub signals: Vec<LinearSignal>,
+    /// Signals of an outcome: the reward, then one per guardrail.
+    pub signals: usize,
     /// Length d of the context.
     pub numbers: usize,
 }
@@ -57,9 +58,11 @@ impl Common {
     }
 }
 
-/// Statistics of one arm's outcomes.
+/// Statistics of one arm's outcomes, in units of its own ranges.
 #[derive(Debug, Clone)]
 pub(super) struct ArmSets {
+    /// Signal 0 is the reward, signal 1 + i guardrail i; and the way from its units to those of all arms.
+    pub signals: Vec<(LinearSignal, Units)>,
     pub pulls: u64,
     /// Places in the budgets of δ_o and δ.
     pub places: [Place; 2],
@@ -94,13 +97,18 @@ pub(super) struct ArmSetsState {
 
 impl ArmSets {
     /// No outcomes yet, for the arm with this number; its costs are compared with the model guardrail by guardrail.
-    pub(super) fn new(common: &Common, arm: usize, comparisons: Vec<Comparison>) -> Self {
+    pub(super) fn new(
+        common: &Common,
+        problem: &CheckedProblem,
+        arm: usize,
+        comparisons: Vec<Comparison>,
+    ) -> Self {
         let (d, checked) = (common.numbers, &common.checked);
         let lambda = match checked.ridge {
             Ridge::Single(lambda) => lambda,
             Ridge::Grid(lambda) => lambda.unwrap_or(1.0),
         };
-        let mut regression = Regression::new(d, d, lambda, vec![d; common.signals.len()]);
+        let mut regression = Regression::new(d, d, lambda, vec![d; common.signals]);
         regression.set_scales(lambda);
         let logit =
             |link: &Link| (*link == Link::Logistic).then(|| Logit::new(d, checked.parameter_norm));
@@ -110,7 +118,13 @@ impl ArmSets {
             let size = (d, regression.padded());
             Box::new(Fit::new(size, comparisons, Extent::of_arm(arm), 0))
         });
+        let signal = |signal: usize| {
+            let (own, all, direction) = problem.signal_of(arm, signal);
+            let units = Units::new(own, all, direction);
+            (LinearSignal::new(own, direction), units)
+        };
         Self {
+            signals: (0..common.signals).map(signal).collect(),
             fit,
             forecasts,
             pulls: 0,
@@ -157,10 +171,10 @@ impl ArmSets {
             0 => reward,
             _ => costs[signal - 1],
         };
-        for signal in 0..common.signals.len() {
+        for signal in 0..common.signals {
             let reach = self.reach(common, signal);
             if let Some(logit) = &mut self.logits[signal] {
-                let y = common.signals[signal].standard(observed(signal));
+                let y = self.signals[signal].0.standard(observed(signal));
                 let ends = logit.observe(context, y, reach);
                 if let Some(guardrail) = signal.checked_sub(1) {
                     self.forecasts[guardrail] = Forecast { observed: y, ends };
@@ -175,7 +189,7 @@ impl ArmSets {
             self.regression.set_scales(default_ridge(length));
         }
         self.x[..d].copy_from_slice(context);
-        for (signal, own) in common.signals.iter().enumerate() {
+        for (signal, (own, _)) in self.signals.iter().enumerate() {
             self.targets[signal] = observed(signal) * own.scale;
             let size = self.targets[signal].abs();
             self.regression.add_target(signal, size);
@@ -184,14 +198,19 @@ impl ArmSets {
             .observe(&self.x, None, &self.targets, &mut self.update);
     }
 
-    /// Ends of all signals in a context, in standard units; `put` takes the number of each. Before its first outcome
-    /// nothing is known of an arm but S.
+    /// Ends of a signal of which nothing is known but the arm's range, in units of all arms.
+    pub(super) fn unknown(&self, signal: usize) -> Ends {
+        in_common(&self.signals[signal].1, Ends::UNKNOWN)
+    }
+
+    /// Ends of all signals in a context, in units of all arms, and the half-widths of their indices after so many outcomes of
+    /// all arms; `put` takes the number of each. Before its first outcome nothing is known of an arm but its ranges.
     pub(super) fn view(
         &mut self,
         common: &Common,
-        context: &[f64],
+        (context, outcomes): (&[f64], u64),
         room: &mut Vec<f64>,
-        mut put: impl FnMut(usize, Ends),
+        mut put: impl FnMut(usize, Ends, f64),
     ) {
         let d = common.numbers;
         self.x[..d].copy_from_slice(context);
@@ -199,15 +218,16 @@ impl ArmSets {
         room.resize(self.regression.padded(), 0.0);
         let solved = self.regression.solved(&self.y[..d], room);
         let square = dense::dot(&self.y[..d], &self.y[..d]);
-        for (signal, own) in common.signals.iter().enumerate() {
+        for signal in 0..common.signals {
             let reach = self.reach(common, signal);
+            let (own, units) = &self.signals[signal];
             if let Some(logit) = &mut self.logits[signal] {
                 let ends = logit.ends(reach, |x| x.copy_from_slice(context));
-                put(signal, ends);
+                put(signal, in_common(units, ends), f64::INFINITY);
                 continue;
             }
             if self.pulls == 0 {
-                put(signal, Ends::UNKNOWN);
+                put(signal, in_common(units, Ends::UNKNOWN), f64::INFINITY);
                 continue;
             }
             let levels = MultiScale {
@@ -220,14 +240,13 @@ impl ArmSets {
             let width = reach.scale * widths.at(square, solved) + rounding;
             let mean = self.regression.predict(signal, &self.y[..d]) + own.offset;
             // NaN says nothing: the lower end is that of the mirrored signal.
-            put(
-                signal,
-                Ends {
-                    lower: 1.0 - upper_end(1.0 - (mean - width)),
-                    mean: upper_end(mean),
-                    upper: upper_end(mean + width),
-                },
-            );
+            let ends = Ends {
+                lower: 1.0 - upper_end(1.0 - (mean - width)),
+                mean: upper_end(mean),
+                upper: upper_end(mean + width),
+            };
+            let index = units.stretch * index_width(own.r, outcomes as f64, square);
+            put(signal, in_common(units, ends), index);
         }
     }
 
@@ -251,7 +270,7 @@ impl ArmSets {
             log_level: reach.log_level,
         };
         let lengths = self.regression.noise_lengths(signal, parameter);
-        let own = common.signals[signal].r;
+        let own = self.signals[signal].0.r;
         let squares = levels.widths_by(&self.regression, own, signal).of_square;
         std::iter::zip(lengths, squares)
             .map(|(length, square)| length / (reach.scale * square.sqrt()))
@@ -260,28 +279,19 @@ impl ArmSets {
     }
 
     /// Takes the outcome observed last into the test of the model, and looks at it.
-    pub(super) fn test_fit(
-        &mut self,
-        common: &Common,
-        problem: &CheckedProblem,
-    ) -> Option<Refuted> {
+    pub(super) fn test_fit(&mut self, common: &Common) -> Option<Refuted> {
         // Taken out while it reads the rest of the arm.
         let mut fit = self.fit.take()?;
         let x = &self.x[..common.numbers];
         fit.observe(Sample {
             features: x,
             arm: None,
-            targets: &self.targets[1..common.signals.len()],
+            targets: &self.targets[1..common.signals],
             x,
             forecasts: &self.forecasts,
         });
         let refuted = if self.regression.rounding().is_small() {
-            let model = OneArm {
-                common,
-                own: self,
-                problem,
-            };
-            fit.look(&model)
+            fit.look(&OneArm { common, own: self })
         } else {
             None
         };
@@ -312,11 +322,19 @@ impl ArmSets {
     }
 }
 
+/// Ends in units of all arms.
+fn in_common(units: &Units, ends: Ends) -> Ends {
+    Ends {
+        lower: units.common(ends.lower),
+        mean: units.common(ends.mean),
+        upper: units.common(ends.upper),
+    }
+}
+
 /// The model of one arm.
 struct OneArm<'a> {
     common: &'a Common,
     own: &'a ArmSets,
-    problem: &'a CheckedProblem,
 }
 
 impl Model for OneArm<'_> {
@@ -330,7 +348,7 @@ impl Model for OneArm<'_> {
             parameter_norm: self.common.checked.parameter_norm,
             log_level: self.own.log_levels[1],
         };
-        let r = self.common.signals[signal].r;
+        let r = self.own.signals[signal].0.r;
         let square = levels.widths_by(regression, r, signal).of_square[0];
         let beta = self.own.ellipsoid(square, levels.parameter_norm);
         Signal {
@@ -341,10 +359,11 @@ impl Model for OneArm<'_> {
     }
 
     fn mean(&self, guardrail: usize, target: f64, _: f64) -> f64 {
-        target / self.common.signals[guardrail + 1].scale
+        target / self.own.signals[guardrail + 1].0.scale
     }
 
     fn of_standard(&self, guardrail: usize, mean: f64) -> f64 {
-        self.problem.guardrails[guardrail].signal_of(mean)
+        let (own, _) = &self.own.signals[guardrail + 1];
+        (mean - own.offset) / own.scale
     }
 }

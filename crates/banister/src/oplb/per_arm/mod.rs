@@ -21,9 +21,9 @@ use crate::error::{Error, broken};
 use crate::fit::Comparison;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{DeltaBudget, Interval};
-use crate::linear::{Ends, LinearSignal, Link};
+use crate::linear::{Ends, Link};
 use crate::monitor::{Assumption, Next};
-use crate::optimism::{LpPlan, Planner};
+use crate::optimism::{LpPlan, Optimism};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, Direction, Model, Problem, check_vector};
 use crate::round::{Choice, Outcome, Pending, Round};
@@ -77,6 +77,8 @@ pub struct ContextLearner {
     observed: Vec<f64>,
     room: Vec<f64>,
     ends: [Vec<Ends>; 2],
+    /// Half-widths of the indices of the arm written last.
+    indices: Vec<f64>,
 }
 
 /// All that outcomes have changed.
@@ -91,8 +93,10 @@ impl Learner for ContextLearner {
     type State = ContextLearnerState;
 
     fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
-        problem.one_range_each()?;
         let problem = problem.check()?;
+        problem.refuse_weights(
+            "means are linear in the context here: weights are for agents on arms, such as `opb`",
+        )?;
         let checked = config.check(&problem)?;
         if checked.config.model != Model::PerArm {
             let allowed = "this agent has a parameter per arm: use `per_arm`";
@@ -102,27 +106,20 @@ impl Learner for ContextLearner {
             let allowed = "a parameter per arm needs named arms and the length of the context: no features of their own";
             return Err(Error::invalid("model", "per_arm", allowed));
         };
-        let signals = std::iter::once(LinearSignal::new(&problem.reward, Direction::AtMost));
-        let guardrails = problem.guardrails.iter();
         let own = Self {
+            plan: LpPlan::new(&problem, config.floor, checked.planner()),
             common: Common {
-                signals: signals
-                    .chain(guardrails.map(|g| LinearSignal::new(&g.signal, g.direction)))
-                    .collect(),
+                signals: 1 + problem.guardrails.len(),
                 numbers,
                 checked,
             },
             arms: Vec::new(),
             budgets: [DeltaBudget::new(1.0, 0); 2],
             context: None,
-            plan: LpPlan::new(
-                &problem,
-                config.floor,
-                Planner::dense(config.optimism.unwrap_or_default()),
-            ),
             observed: Vec::new(),
             room: Vec::new(),
             ends: [Vec::new(), Vec::new()],
+            indices: Vec::new(),
         };
         let monitor = own.common.checked.monitor;
         Ok((Shell::watched(problem, monitor, config.confidence()), own))
@@ -188,7 +185,7 @@ impl Learner for ContextLearner {
         own.observe(&self.common, &self.observed, outcome.reward, outcome.costs);
         shell.stale = true;
         let next = shell.watch(outcome, arm == shell.safe);
-        match own.test_fit(&self.common, &shell.problem) {
+        match own.test_fit(&self.common) {
             Some(mut refuted) => {
                 refuted.arm = Some(arm);
                 (shell.monitor)
@@ -233,9 +230,8 @@ impl Learner for ContextLearner {
         _: &Shell,
         _: &str,
         features: Option<&[f64]>,
-        ranges: &ArmRanges,
+        _: &ArmRanges,
     ) -> Result<(), Error> {
-        ranges.refuse()?;
         if features.is_some() {
             let allowed = "an arm's features are the context's: omit them";
             return Err(Error::invalid("features", "given", allowed));
@@ -246,7 +242,8 @@ impl Learner for ContextLearner {
     fn add_arm(&mut self, shell: &mut Shell) {
         let arm = self.arms.len();
         let comparisons = self.comparisons(shell, arm);
-        (self.arms).push(ArmSets::new(&self.common, arm, comparisons));
+        let own = ArmSets::new(&self.common, &shell.problem, arm, comparisons);
+        self.arms.push(own);
     }
 
     fn arms_changed(&mut self, shell: &mut Shell) {
@@ -305,7 +302,7 @@ impl Learner for ContextLearner {
     }
 
     fn assumption(&self) -> Option<Assumption> {
-        let signals = 1..self.common.signals.len();
+        let signals = 1..self.common.signals;
         let checked = &self.common.checked;
         let is_tested = |signal: usize| checked.comparison(signal) != Comparison::Untested;
         Some(Assumption {
@@ -366,11 +363,18 @@ impl ContextLearner {
     /// Writes the ends of an arm's signals in the context, in standard units: a declared safe cost holds in every one.
     fn write_ends(&mut self, shell: &Shell, arm: usize, place: usize) {
         let every = &mut self.ends[place];
+        let own = &self.arms[arm];
         every.clear();
-        every.resize(self.common.signals.len(), Ends::UNKNOWN);
+        every.extend((0..self.common.signals).map(|signal| own.unknown(signal)));
+        self.indices.clear();
+        self.indices.resize(self.common.signals, f64::INFINITY);
         if let Some(context) = &self.context {
-            let put = |signal: usize, ends: Ends| every[signal] = ends;
-            self.arms[arm].view(&self.common, context, &mut self.room, put);
+            let put = |signal: usize, ends: Ends, index: f64| {
+                every[signal] = ends;
+                self.indices[signal] = index;
+            };
+            let when = (&context[..], shell.outcomes);
+            self.arms[arm].view(&self.common, when, &mut self.room, put);
         }
         if arm == shell.safe {
             for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
@@ -403,18 +407,22 @@ impl ContextLearner {
     /// Writes one column from the ends of its arm and of the safe one.
     fn write_column(&mut self, shell: &Shell, column: usize) {
         let (bounds, [ends, safe]) = (&mut self.plan.bounds, &self.ends);
+        let is_index = self.common.checked.optimism == Optimism::Index;
         bounds.reward_upper[column] = ends[0].upper;
-        bounds.reward_mean[column] = ends[0].mean;
+        if is_index {
+            let index = ends[0].mean + self.indices[0];
+            bounds.reward_upper[column] = index.min(ends[0].upper);
+        }
         for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
             let (own, safe) = (ends[i + 1], safe[i + 1]);
-            let (lower, upper) = guardrail.cost_bounds(
-                (own.lower, own.upper),
-                (safe.lower, safe.upper),
-                column == bounds.safe,
-            );
+            let is_safe = column == bounds.safe;
+            let (own_ends, safe_ends) = ((own.lower, own.upper), (safe.lower, safe.upper));
+            let (mut lower, upper) = guardrail.cost_bounds(own_ends, safe_ends, is_safe);
+            if is_index && !is_safe && guardrail.factor == 0.0 {
+                lower = lower.max(own.mean - self.indices[i + 1]).min(upper);
+            }
             bounds.cost_lower[i][column] = lower;
             bounds.cost_upper[i][column] = upper;
-            bounds.cost_mean[i][column] = 0.5 * (lower + upper);
         }
     }
 }
@@ -441,19 +449,20 @@ impl OplbPerArm {
     /// log-odds.
     pub fn confidence(&self, arm: usize, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_place(arm, signal)?;
-        let common = &self.learner.common;
+        let (common, sets) = (&self.learner.common, &self.learner.arms[arm]);
         check_vector("parameter", parameter, common.numbers)?;
+        let (own, _) = &sets.signals[signal];
         let scale = match common.checked.links[signal] {
-            Link::Identity => common.signals[signal].scale,
-            Link::Logistic => common.signals[signal].scale.signum(),
+            Link::Identity => own.scale,
+            Link::Logistic => own.scale.signum(),
         };
         let own: Vec<f64> = parameter.iter().map(|x| x * scale).collect();
-        Ok(self.learner.arms[arm].distance(common, signal, &own))
+        Ok(sets.distance(common, signal, &own))
     }
 
     fn check_place(&self, arm: usize, signal: usize) -> Result<(), Error> {
         self.shell.check_number(arm)?;
-        let last = self.learner.common.signals.len() - 1;
+        let last = self.learner.common.signals - 1;
         if signal > last {
             let allowed = format!("must be 0 to {last}");
             return Err(Error::invalid("signal", signal, allowed));
