@@ -145,9 +145,9 @@ class Agent(_native.Agent):
 
     # Logged data
 
-    def warm_start(self, log: LogLike) -> int:
-        """Learns every outcome of a log; returns their number. See `banister.offline.warm_start`."""
-        return replays.warm_start(self, log)
+    def warm_start(self, log: LogLike, *, frequencies: Literal["unknown", "same"] = "unknown") -> replays.WarmStart:
+        """Learns every outcome of a log. See `banister.offline.warm_start`."""
+        return replays.warm_start(self, log, frequencies=frequencies)
 
     # For people who come from MABWiser and scikit-learn
 

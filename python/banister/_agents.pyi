@@ -58,7 +58,7 @@ class Opb(Agent):
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
             "least": The smallest κ that the lemma allows.
             "index": The smallest κ for indices that grow with the number of outcomes: safe as
-                ever, and its regret is small in expectation.
+                ever, and its regret is bounded in expectation.
             "published": As in the code that made the paper's figures.
         optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least` may
             fail; bounds that only serve optimism share it.
@@ -160,12 +160,12 @@ class Oplb(Agent):
                 arm's signal that has changed, arms that are suspected of a breach, or
                 everything.
             "alert": Nothing but the alarm.
-        optimism: Choice of optimism about the reward, by default `least`; `exact` has the
-            paper's own.
+        optimism: Choice of optimism about the reward, by default `least`; `index` explores
+            less, as safe as all, without a bound on its regret; `exact` has the paper's own.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
             "least": The smallest κ that the lemma allows.
             "index": The smallest κ for indices that grow with the number of outcomes: safe as
-                ever, and its regret is small in expectation.
+                ever, and its regret is bounded in expectation.
             "published": As in the code that made the paper's figures.
         optimism_delta: Probability with which the reward's bounds may ever fail, on which only
             the regret rests.

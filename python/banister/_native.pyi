@@ -517,5 +517,5 @@ def replay_log(
 ) -> dict[str, Any]:
     """Replays a log through an agent. `progress` is called with the share and the number of rows read."""
 
-def warm_start_agent(agent: Agent, log: Any) -> int:
-    """Feeds every outcome of a log to an agent: all, or, if one is refused, none."""
+def warm_start_agent(agent: Agent, log: Any, frequencies: str) -> list[str]:
+    """Feeds every outcome of a log to an agent: all, or none if one is refused. Returns what it cannot teach."""

@@ -161,7 +161,7 @@ agent = banister.Opb(
 )
 learnt = agent.warm_start(early)
 mixed = agent.decide().policy
-print(f"learnt {learnt:,} outcomes:", {arm: round(p, 2) for arm, p in mixed.items()})
+print(f"learnt {learnt.outcomes:,} outcomes:", {arm: round(p, 2) for arm, p in mixed.items()})
 
 is_loyal = frame.loc[~is_early, "is_loyal"].to_numpy() == 1
 by_segment = np.zeros((len(late), len(VARIANTS)))

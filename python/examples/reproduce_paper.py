@@ -89,13 +89,15 @@ print(table.to_string())
 # %% [markdown]
 # ## Was any policy unsafe?
 #
-# Policies are judged by the true means, in every round of every run.
+# Policies are judged by the true means, in every round of every run. A run may violate with probability δ = 0.01,
+# and only at τ = 0.2: three or more of those thirty runs would refute the guarantee at level 0.4%.
 
 # %%
 rounds = HORIZON * len(runs)
 violations = int(runs["violations"].sum())
-print(f"{violations} violations in {rounds:,} rounds")
-assert violations == 0
+unsafe = int((runs["violations"] > 0).sum())
+print(f"{violations} violations in {rounds:,} rounds, in {unsafe} of {len(runs)} runs")
+assert unsafe < 3
 
 hardest = pd.concat([published.to_pandas(), written.to_pandas()])
 hardest = hardest[(hardest[VARIED] == 0.2) & (hardest["round"] == HORIZON)]

@@ -207,7 +207,7 @@ class FakeService:
     def one(self, one: Experiment, method: str, rest: list[str], body: bytes) -> tuple[int, Any]:
         if rest == ["import"]:
             one.imported += body.count(b"\n") - 1
-            return 200, {"outcomes": body.count(b"\n") - 1, "number": 1}
+            return 200, {"outcomes": body.count(b"\n") - 1, "skipped": 0, "number": 1, "not_taught": []}
         asked = json.loads(body) if body else {}
         if method == "PATCH":
             if one.status == "archived":

@@ -312,7 +312,7 @@ def test_names_may_be_integers() -> None:
     log = banister.offline.Log.from_frame(
         {"action": [30, 20], "reward": [1.0, 1.0], "spend": [0.1, 0.1]}, pscore=None, costs="spend", arms=[30, 20]
     )
-    assert agent.warm_start(log) == 2
+    assert agent.warm_start(log).outcomes == 2
     assert agent.add_arm(40, ranges={"spend": [0, 1]}) == 3
     agent.retire_arm(40)
     again = pickle.loads(pickle.dumps(agent))

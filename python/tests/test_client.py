@@ -188,8 +188,8 @@ def test_an_exported_log_can_be_evaluated_and_imported(client: Any, service: Fak
     assert log.indices.tolist() == [one["index"] for one in made]
     assert list(banister.offline.evaluate(log, "control", guardrails=GUARDRAIL).verdicts) == ["complaints"]
     assert client.export("checkout", format="csv").startswith(b"action,reward,pscore,complaints\n")
-    assert client.import_log("checkout", log) == 40
-    assert client.import_log("checkout", client.export("checkout", format="csv")) == 41
+    assert client.import_log("checkout", log).outcomes == 40
+    assert client.import_log("checkout", client.export("checkout", format="csv")).outcomes == 41
     kind, body = service.requests[-1][2]["content-type"], service.requests[-1][3]
     assert (kind, body[:7]) == ("text/csv", b"action,")
     client.import_log("checkout", b"PAR1 and so on")

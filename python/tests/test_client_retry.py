@@ -181,11 +181,11 @@ def test_an_import_may_take_its_time(make: Make) -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         waited.append(request.extensions["timeout"]["read"])
-        return httpx.Response(200, json={"outcomes": 1, "number": 1})
+        return httpx.Response(200, json={"outcomes": 1, "skipped": 0, "number": 1, "not_taught": []})
 
     client = make("http://127.0.0.1:1", timeout=2, deadline=60, transport=httpx.MockTransport(answer))
     Time(client)
-    assert client.import_log("checkout", b"action,reward\nbold,1\n") == 1
+    assert client.import_log("checkout", b"action,reward\nbold,1\n").outcomes == 1
     assert waited == [60]
 
 
@@ -196,5 +196,5 @@ def test_a_log_is_not_imported_twice(client: Any, service: FakeService) -> None:
         client.import_log("checkout", log)
     assert service.experiments["checkout"].imported == 1
     service.faults = [(429, {})]
-    assert client.import_log("checkout", log) == 1
+    assert client.import_log("checkout", log).outcomes == 1
     assert service.experiments["checkout"].imported == 2

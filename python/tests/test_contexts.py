@@ -63,7 +63,7 @@ def test_all_ways_to_learn_are_the_same() -> None:
         pscore=None,
     )
     warm = agent()
-    assert warm.warm_start(log) == 300
+    assert warm.warm_start(log).outcomes == 300
     fitted = agent().fit(names, rewards, {"spend": costs}, contexts)
     batched = agent().partial_fit([("a", "b", "c").index(name) for name in names], rewards, costs, contexts)
     expected = one_by_one.decide(context=[0.4, 0.5]).probabilities
@@ -374,7 +374,7 @@ def test_logs_and_tables_take_features() -> None:
         {**VISITS, "action": ["a", "b", "b", "a"]}, costs=["spend"], features=features, pscore=None
     )
     assert log.context is not None and log.context.tolist() == features.transform(VISITS).tolist()
-    assert featured_agent(features).warm_start(log) == 4
+    assert featured_agent(features).warm_start(log).outcomes == 4
     outcomes = {f"{name}_{arm}": VISITS[name] for name in ("reward", "spend") for arm in "ab"}
     table = banister.simulation.TableEnvironment(
         {**VISITS, **outcomes},
@@ -407,6 +407,6 @@ def test_the_service_takes_the_same_fields(tmp_path: Path) -> None:
         log = client.export_log("shop", features=features)
         assert log.context is not None
         assert log.context[0].tolist() == features.transform_one(ROW).tolist()
-        assert featured_agent(features).warm_start(log) == 2
+        assert featured_agent(features).warm_start(log).outcomes == 2
         with pytest.raises(banister.client.ServiceError, match='`context.country` is "es"'):
             client.decide("shop", context=ROW | {"country": "es"})

@@ -533,7 +533,7 @@ def test_what_another_policy_did_raises_no_alarm_of_a_breach() -> None:
     frame: dict[str, Any] = {"action": ["b"] * rows, "reward": [1.0] * rows, "spend": [1.0] * rows}
     log = banister.offline.Log.from_frame(frame, costs=["spend"], pscore=None, arms=ARMS)
     warm, fitted, observed = opb(), opb(), opb()
-    assert warm.warm_start(log) == rows
+    assert warm.warm_start(log).outcomes == rows
     fitted.fit(frame["action"], frame["reward"], frame["spend"])
     assert warm.alarms == fitted.alarms == []
     assert warm.outcomes == fitted.outcomes == rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,7 +32,8 @@ from gateways import (
 from litellm.types.router import Deployment
 
 import banister
-from banister.integrations.litellm import BanisterRouting, call_id
+from banister.integrations.litellm import BanisterRouting, call_id, prompt_length
+from banister.integrations.litellm.backends import AgentBackend, PolicyBackend, PolicyDecision
 from banister.integrations.litellm.models import Prices, read_prices
 
 
@@ -241,7 +243,198 @@ def test_an_agent_with_segments_routes_by_a_function_of_the_request() -> None:
     with pytest.raises(ValueError, match="`segment` is for"):
         limited(gateway, agent=agent)
     with pytest.raises(ValueError, match="`segment` is for"):
-        limited(gateway, segment=segment)
+        limited(gateway, agent=limited(gateway).agent, segment=segment)
+
+
+FIELDS = banister.Features(
+    {
+        "kind": {"kind": "category", "values": ["code", "talk"]},
+        "length": {"kind": "number", "range": [0, 14], "outside": "clip"},
+    }
+)
+
+
+def fields(request: Any) -> dict[str, Any]:
+    """The kind of a request by its metadata, and its length."""
+    kind = request["request_kwargs"]["metadata"]["kind"]
+    return {"kind": kind, "length": prompt_length(request)}
+
+
+class Heard:
+    """A judge that keeps the kind of every request and the arm that answered it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+
+    def __call__(self, request: dict[str, Any], response: Any) -> float:
+        kind = request["litellm_params"]["metadata"]["kind"]
+        arm = DEAR if response.choices[0].message.content == "excellent" else CHEAP
+        self.calls.append((kind, arm))
+        return self.quality(kind, arm)
+
+    @staticmethod
+    def quality(kind: str, arm: str) -> float:
+        return {("code", DEAR): 0.9, ("code", CHEAP): 0.2}.get((kind, arm), 0.6)
+
+
+def test_a_function_of_the_request_makes_an_agent_with_segments() -> None:
+    gateway, judge = two(), Heard()
+    routing = limited(gateway, quality=judge, segment=lambda request: fields(request)["kind"])
+    agent = routing.agent
+    assert isinstance(agent, banister.Segmented) and agent.problem["signals"], "tokens are learned"
+    for kind in ("code", "talk", "code"):
+        ask(gateway, 30, metadata={"kind": kind})
+    wait_for(lambda: outcomes(routing) == 90)
+    assert sum(one.contexts for one in agent.segments()) == 90
+    for kind in ("code", "talk"):
+        table = agent.estimates(kind)
+        assert dict(zip(table["arm"], table["pulls"], strict=True)) == {
+            arm: judge.calls.count((kind, arm)) for arm in (CHEAP, DEAR)
+        }
+
+
+def test_features_of_the_request_make_a_linear_agent_per_arm() -> None:
+    gateway, judge = two(), Heard()
+
+    async def context(request: Any) -> dict[str, Any]:
+        return fields(request)
+
+    routing = limited(gateway, quality=judge, context=context, features=FIELDS, parameter_norm=2)
+    agent = routing.agent
+    assert isinstance(agent, banister.Oplb) and agent.config["model"] == "per_arm"
+    for kind in ("code", "talk", "code"):
+        ask(gateway, 30, metadata={"kind": kind})
+    gateway.completion("chat", messages=HELLO, metadata={"kind": "talk"})
+    cool(gateway, gateway.model_list[1])
+    ask(gateway, 40, metadata={"kind": "code"})
+    wait_for(lambda: outcomes(routing) == 131)
+    assert routing.savings().counts["replaced by the safe arm"] > 0, "learned in their contexts too"
+    declared = {key: agent.problem[key] for key in ("arms", "safe", "guardrails", "reward")}
+    twin = banister.Oplb(**declared, context=FIELDS, model="per_arm", parameter_norm=2)
+    for kind, arm in judge.calls:
+        cost = {CHEAP: CHEAP_COST, DEAR: DEAR_COST}[arm]
+        where = {"kind": kind, "length": math.log(6)}
+        twin.observe(arm, judge.quality(kind, arm), cost, context=where)
+    for kind in ("code", "talk"):
+        decision = agent.decide(context={"kind": kind, "length": math.log(6)})
+        twin.decide(context={"kind": kind, "length": math.log(6)})
+        assert decision.certificate["dollars"].pessimistic_cost <= 1.2e-4
+        for column in ("reward_mean", "dollars_mean"):
+            assert agent.estimates()[column] == pytest.approx(twin.estimates()[column], rel=1e-6)
+
+
+def logged(ceiling: float) -> banister.offline.PolicyClass:
+    """Policies made from a log in which the dear model is better at code alone."""
+    kinds = ["code", "talk"] * 600
+    qualities = {arm: [Heard.quality(kind, arm) for kind in kinds] for arm in (CHEAP, DEAR)}
+    dollars = {CHEAP: [CHEAP_COST] * len(kinds), DEAR: [DEAR_COST] * len(kinds)}
+    contexts = {"kind": kinds, "length": [math.log(6)] * len(kinds)}
+    return banister.offline.PolicyClass.fit(contexts, qualities, dollars, safe=CHEAP, ceiling=ceiling, features=FIELDS)
+
+
+def test_policies_are_arms_and_their_outcomes_are_learned() -> None:
+    gateway, judge = two(), Heard()
+    policies = logged(1.2e-4)
+    routing = limited(gateway, quality=judge, context=fields, policies=policies)
+    agent = routing.agent
+    assert isinstance(agent, banister.Opb) and set(agent.arms) == set(policies.names) == {CHEAP, *policies.names[1:]}
+    known = outcomes(routing)
+    assert known == len(policies.held_out.decisions)
+    for kind in ("code", "talk", "code"):
+        ask(gateway, 40, metadata={"kind": kind})
+    wait_for(lambda: outcomes(routing) == known + 120)
+    by_kind = {kind: [arm for one, arm in judge.calls if one == kind] for kind in ("code", "talk")}
+    assert by_kind["code"].count(DEAR) > 50, "the budget goes to code"
+    assert by_kind["talk"].count(DEAR) < 5
+    found = routing.savings()
+    assert found.certificate is not None and found.certificate["guardrails"][0]["pessimistic_cost"] <= 1.2e-4
+    assert (found.arms[DEAR].calls, found.calls) == (sum(arm == DEAR for _, arm in judge.calls), 120)
+
+    # With one of the models down no policy is known: nothing is learned, whatever the policy would have played.
+    cool(gateway, gateway.model_list[1])
+    assert {one.choices[0].message.content for one in ask(gateway, 30, metadata={"kind": "talk"})} == {"fine"}
+    assert routing.savings().counts["replaced by the safe arm"] == 30
+    assert routing.wait() and outcomes(routing) == known + 120
+    routing.close()
+
+    again = banister.offline.PolicyClass.from_dict(policies.to_dict())
+    assert limited(two(), context=fields, policies=again, agent=agent).agent is agent
+    for wrong, words in (
+        ({}, "needs a `context`"),
+        ({"context": fields, "relative": True, "ceiling": 2.0}, "needs a `context`"),
+        ({"context": fields, "parameter_norm": 2}, "`parameter_norm` is given"),
+        ({"context": fields, "safe": DEAR, "ceiling": 1e-3}, "`policies` has 'openai/gpt-4o-mini'"),
+        ({"context": fields, "ceiling": 1.1e-4, "agent": agent}, "`at_most` of dollars is 0.00012"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            limited(two(), **{"policies": policies, **wrong})
+    more = router(deployment(CHEAP, "fine"), deployment(DEAR, "excellent"), deployment("openai/gpt-4.1", "good"))
+    with pytest.raises(ValueError, match="`policies` has arms"):
+        limited(more, context=fields, policies=policies)
+
+
+def test_outcomes_of_a_policy_are_learned_in_the_order_of_its_decisions() -> None:
+    policies = logged(1.2e-4)
+    guardrail = banister.Guardrail(
+        "dollars", at_most=1.2e-4, range=policies.ranges({CHEAP: [0, 1e-4], DEAR: [0, 2e-3]})
+    )
+    agent = banister.Opb(policies.names, safe=CHEAP, guardrails=[guardrail], seed=1).fit(*policies.held_out)
+    learned: list[float] = []
+
+    class Inner(AgentBackend):
+        def learn(self, decision: Any, arm: str, reward: float | None, costs: Any) -> None:
+            assert decision.action == arm and reward is not None
+            learned.append(reward)
+
+    backend = PolicyBackend(Inner(agent), policies)
+    decisions: list[Any] = []
+    while len(decisions) < 4:
+        one = backend.decide("", {"context": {"kind": "code", "length": 2.0}})
+        assert isinstance(one, PolicyDecision) and set(one.policy) == {CHEAP, DEAR}
+        assert sum(one.policy.values()) == pytest.approx(1)
+        if one.inner.action != CHEAP and (not decisions or one.inner.action == decisions[0].inner.action):
+            backend.expect(one)
+            decisions.append(one)
+    for late, expected in ((2, []), (0, [0.0]), (1, [0.0, 0.1, 0.2]), (3, [0.0, 0.1, 0.2, 0.3])):
+        backend.learn(decisions[late], decisions[late].action, late / 10, {"dollars": 0.0})
+        assert learned == expected, "none before an earlier one"
+    backend.learn(decisions[0], decisions[0].action, 0.9, {"dollars": 0.0})
+    assert len(learned) == 4, "once"
+
+
+def test_requests_without_features_go_to_the_safe_arm(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = two()
+    options: dict[str, Any] = {"features": FIELDS, "parameter_norm": 2}
+    routing = limited(gateway, context=fields, **options)
+    with caplog.at_level(logging.WARNING):
+        assert {one.choices[0].message.content for one in ask(gateway, 20)} == {"fine"}, "the function fails"
+        assert {one.choices[0].message.content for one in ask(gateway, 20, metadata={"kind": "poetry"})} == {"fine"}
+    assert routing.savings().counts["without features"] == 40 and outcomes(routing) == 0
+    warnings = [one.getMessage() for one in caplog.records if "had no `context`" in one.getMessage()]
+    assert len(warnings) == 6, "1, 2, 4, 8, 16, 32"
+    assert "poetry" in warnings[-1]
+    for wrong, words in (
+        ({"context": fields}, "`features` is absent"),
+        ({"context": fields, "features": FIELDS}, "`parameter_norm` is absent"),
+        ({"features": FIELDS}, "`features` is given"),
+        ({"context": fields, "segment": fields, **options}, "both given"),
+        ({"context": 3, **options}, "`context` is 3: must be callable"),
+        ({"context": fields, **options, "told_prices": True}, "`context` is given, with which dollars are learned"),
+        ({"context": fields, "features": FIELDS, "parameter_norm": "2"}, "`parameter_norm` is '2': must be a number"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            limited(two(), **wrong)
+
+
+def test_lengths_of_prompts() -> None:
+    parts = [{"type": "text", "text": "abc"}, {"type": "image_url", "image_url": {"url": "…"}}]
+    for request, characters in (
+        ({"messages": HELLO, "input": None}, 5),
+        ({"messages": [*HELLO, {"role": "user", "content": parts}, {"role": "assistant", "content": None}]}, 8),
+        ({"messages": None, "input": ["ab", "c"]}, 3),
+        ({"messages": None, "input": [1, 2]}, 0),
+    ):
+        assert prompt_length(request) == pytest.approx(math.log(1 + characters))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,23 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def test_who_may_only_decide_uses_an_experiment_whose_prices_are_right(tmp_path: Path) -> None:
+    admin, small = (make_token(tmp_path, role, role) for role in ("admin", "decide"))
+    with running(tmp_path) as url, banister.client.Client(url, token=admin) as client:
+        limited(two(), service=url, experiment="routing", token=admin).close(30)
+        gateway = two()
+        routing = limited(gateway, service=url, experiment="routing", token=small)
+        ask(gateway, 5)
+        assert routing.savings().counts["undecided by the service"] == 0
+        # With other prices nothing it could ask for is certified, and it may not tell them.
+        prices = {"input_cost_per_token": 1e-6, "output_cost_per_token": 4e-6}
+        client.set_weights("routing", DEAR, {"dollars": {"input_tokens": 1.0, "output_tokens": 1.0}})
+        other = router(deployment(CHEAP, "fine"), deployment(DEAR, "excellent", info={"id": "dear", **prices}))
+        wrong = limited(other, service=url, experiment="routing", token=small)
+        assert {one.choices[0].message.content for one in ask(other, 5)} == {"fine"}
+        assert wrong.savings().counts["undecided by the service"] == 5
+
+
 def test_gateways_share_an_experiment(tmp_path: Path) -> None:
     token = make_token(tmp_path, "admin", "gateway")
     with running(tmp_path) as url, banister.client.Client(url, token=token) as client:
@@ -51,6 +68,41 @@ def test_gateways_share_an_experiment(tmp_path: Path) -> None:
             limited(two(), service=url, experiment="routing", token=token, safe=DEAR, ceiling=1e-3)
         with pytest.raises(banister.client.AuthError):
             limited(two(), service=url, experiment="routing", token="wrong")
+
+
+def test_classes_and_features_of_requests_reach_the_service(tmp_path: Path) -> None:
+    def kind(request: Any) -> str:
+        return str(request["request_kwargs"]["metadata"]["kind"])
+
+    known = banister.Features({"kind": {"kind": "category", "values": ["code", "talk"]}})
+    linear: dict[str, Any] = {
+        "features": known,
+        "parameter_norm": 2,
+        "context": lambda request: {"kind": kind(request)},
+    }
+    with running(tmp_path) as url, banister.client.Client(url) as client:
+        for name, options, agent in (("classes", {"segment": kind}, "segmented"), ("numbers", linear, "oplb")):
+            gateway = two()
+            with limited(gateway, service=url, experiment=name, **options) as routing:
+                for given in ("code", "talk", "code"):
+                    ask(gateway, 10, metadata={"kind": given})
+                found = client.experiment(name)
+                assert found.agent["kind"] == agent and found.counts.decisions == 30
+                # A request without features goes to the safe arm, and the next one is decided.
+                ask(gateway, 5, metadata={})
+                ask(gateway, 5, metadata={"kind": "talk"})
+                counts = routing.savings().counts
+                assert (counts["without features"], counts["undecided by the service"]) == (5, 0)
+                if name == "numbers":
+                    ask(gateway, 5, metadata={"kind": "poetry"})
+                    ask(gateway, 5, metadata={"kind": "code"})
+                    counts = routing.savings().counts
+                    assert (counts["without features"], counts["undecided by the service"]) == (10, 0)
+                routing.close(30)
+            total = client.experiment(name).counts
+            assert total.outcomes == total.decisions == (35 if name == "classes" else 40)
+        seen = {one.name: one.contexts for one in client.segments("classes")}
+        assert sum(seen.values()) == 35
 
 
 @pytest.mark.parametrize("options", [{}, {"share": 0.01}, {"quality": None}])

@@ -431,7 +431,7 @@ def test_frames_and_obp_are_logs() -> None:
     for same in (frame, pandas.DataFrame(frame), polars.DataFrame(frame), single, obp):
         assert banister.offline.evaluate(same, 0, guardrails=[guardrail]).to_dict() == expected
         first, second = (banister.Opb(3, guardrails=[guardrail], seed=1) for _ in range(2))
-        assert first.warm_start(same) == second.warm_start(log) == 400
+        assert first.warm_start(same).outcomes == second.warm_start(log).outcomes == 400
         ours, theirs = (json.loads(agent.save())["agent"] for agent in (first, second))
         assert ours == theirs
         assert banister.offline.replay(same, first, progress=False).accepted > 0

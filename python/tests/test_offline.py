@@ -345,7 +345,7 @@ def test_replay_of_a_fixed_policy_estimates_it() -> None:
 def test_names_not_numbers_join_a_log_and_an_agent(data: dict[str, Any]) -> None:
     named = make({**data, "action": np.array(ARMS)[data["action"]]}, arms=ARMS)
     agent = banister.Opb([*ARMS[::-1], "new"], safe="control")
-    assert agent.warm_start(named) == len(named)
+    assert agent.warm_start(named).outcomes == len(named)
     table = agent.estimates()
     pulls = dict(zip(table["arm"], table["pulls"].tolist(), strict=True))
     counts = np.bincount(data["action"]).tolist()
@@ -431,7 +431,7 @@ def test_an_agent_without_arms_needs_features(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="`log` has no features"):
         banister.offline.evaluate(log, agent)
     # Arms that stay the same need none.
-    assert banister.Oplb(3).warm_start(log) == len(log)
+    assert banister.Oplb(3).warm_start(log).outcomes == len(log)
 
 
 def test_a_safe_action_that_was_not_offered(data: dict[str, Any]) -> None:
@@ -459,7 +459,7 @@ def test_names_and_numbers_do_not_mix(data: dict[str, Any]) -> None:
 
 def test_warm_start_is_observe_batch(log: banister.offline.Log, data: dict[str, Any]) -> None:
     warm, fed = guarded(), guarded()
-    assert banister.offline.warm_start(warm, log) == len(log) == warm.outcomes
+    assert banister.offline.warm_start(warm, log).outcomes == len(log) == warm.outcomes
     fed.observe_batch(data["action"], data["reward"], data["spend"])
     assert warm.estimates()["spend_upper"].tolist() == fed.estimates()["spend_upper"].tolist()
     assert warm.decide().policy == fed.decide().policy
@@ -471,7 +471,7 @@ def test_warm_start_is_observe_batch(log: banister.offline.Log, data: dict[str, 
 def test_warm_start_of_a_linear_agent_is_observe_batch() -> None:
     log, offered = linear()
     warm, fed = (banister.Oplb(parameter_norm=1, safe_action=[1.0, 0.0], guardrails=[SPEND], seed=1) for _ in range(2))
-    assert warm.warm_start(log) == len(log)
+    assert warm.warm_start(log).outcomes == len(log)
     played = offered[np.arange(len(log)), log.indices]
     fed.observe_batch(features=played, rewards=log.rewards, costs=log.costs)
     actions = offered[0]

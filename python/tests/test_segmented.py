@@ -141,7 +141,7 @@ def test_logs_with_segments_teach_and_replay() -> None:
     log = banister.offline.Log.from_frame(columns, costs=["spend"], segment="country", arms=["control", "bold"])
     guardrail = banister.Guardrail("spend", at_most=0.2, safe_cost=0.05)
     agent = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
-    assert banister.offline.warm_start(agent, log) == n
+    assert banister.offline.warm_start(agent, log).outcomes == n
     means = {name: agent.predict_expectations(segments=name)["bold"] for name in ("de", "us")}
     assert means == pytest.approx({"de": 0.8, "us": 0.8})
     fresh = banister.Segmented(["control", "bold"], guardrails=guardrail, seed=1)
@@ -151,9 +151,46 @@ def test_logs_with_segments_teach_and_replay() -> None:
     both = banister.offline.Log.from_frame(columns, costs=["spend"], segment=["country", "device"])
     assert set(both.segments or ()) == {"country=de, device=phone", "country=us, device=phone"}
     fields = banister.Segmented(["control", "bold"], guardrails=guardrail, segments={"fields": ["country", "device"]})
-    assert banister.offline.warm_start(fields, both) == n
+    assert banister.offline.warm_start(fields, both).outcomes == n
     seen = fields.predict_expectations(segments={"country": "us", "device": "phone"})
     assert seen["bold"] == pytest.approx(0.8)
+
+
+def test_a_log_of_the_same_traffic_teaches_frequencies() -> None:
+    rng = np.random.default_rng(5)
+    n = 500
+    country = np.repeat(rng.choice(["de", "us"], n), 2)
+    frame = {
+        "id": np.repeat(np.arange(n), 2),
+        "action": ["control", "bold"] * n,
+        "reward": np.tile([0.2, 0.8], n),
+        "spend": (rng.random(2 * n) < 0.1).astype(float),
+        "country": country,
+    }
+
+    def made(**more: object) -> tuple[banister.Segmented, banister.offline.WarmStart]:
+        named: dict[str, object] = {"costs": ["spend"], "pscore": None, "segment": "country", "request": "id"}
+        log = banister.offline.Log.from_frame(frame, **(named | more))  # type: ignore[arg-type]
+        guardrail = banister.Guardrail("spend", at_most=0.3)
+        agent = banister.Segmented(["bold", "control"], safe="control", guardrails=guardrail, seed=1)
+        return agent, agent.warm_start(log, frequencies="same")
+
+    agent, taught = made()
+    assert taught == banister.offline.WarmStart(2 * n, ())
+    assert agent.decide(segment="de").certificate["spend"].slack >= 0
+    decision = agent.decide(segment="us")
+    assert decision.certificate.fallback is None and decision.policy["bold"] > 0.5
+    assert decision.segment is not None and decision.segment.contexts == (country == "us").sum() / 2
+    # Every row a request: the log does not show how arms were chosen.
+    agent, taught = made(request=None)
+    assert len(taught.not_taught) == 2 and "`bold`" in taught.not_taught[0]
+    with pytest.raises(ValueError, match="stand together"):
+        frame["id"] = np.tile(np.arange(n), 2)
+        made()
+    with pytest.raises(ValueError, match="`frequencies` is same: needs an agent that tells segments apart"):
+        banister.Opb(2).warm_start({"action": [0, 1], "reward": [0.0, 1.0]}, frequencies="same")
+    with pytest.raises(ValueError, match="frequencies"):
+        banister.Opb(2).warm_start({"action": [0, 1], "reward": [0.0, 1.0]}, frequencies="equal")  # type: ignore[arg-type]
 
 
 def test_late_outcomes_go_to_their_segments() -> None:

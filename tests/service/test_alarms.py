@@ -66,6 +66,8 @@ def test_an_alarm_is_shown_counted_and_acknowledged(service, look):
     expect(panel).to_contain_text(title)
     expect(panel).to_contain_text("Only the safe action is played until somebody acknowledges it.")
     expect(page.get_by_test_id("glance-guardrails")).to_contain_text("Alarm")
+    if alarm["kind"] == "breach":
+        expect(panel.get_by_role("img")).to_have_count(1)
     page.picture("alarms")
     page.get_by_test_id("acknowledge").click()
     page.get_by_test_id("acknowledge-note").fill("the mail server was down")

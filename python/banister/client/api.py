@@ -17,7 +17,17 @@ from .codec import decode, numbers
 from .log_files import file_from_log, log_from_csv
 from .retry import LostAnswer, Steps
 from .transport import request
-from .types import Audit, Decision, DecisionSummary, Experiment, ExperimentState, History, OutcomeAnswer, SegmentRow
+from .types import (
+    Audit,
+    Decision,
+    DecisionSummary,
+    Experiment,
+    ExperimentState,
+    History,
+    Imported,
+    OutcomeAnswer,
+    SegmentRow,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -317,14 +327,18 @@ class Api(Calls):
         return log_from_csv((yield from self._export(name, "csv")), experiment, features)
 
     @request
-    def import_log(self, name: str, log: LogLike | bytes) -> Steps[int]:
+    def import_log(
+        self, name: str, log: LogLike | bytes, *, frequencies: Literal["unknown", "same"] = "unknown"
+    ) -> Steps[Imported]:
         """Learns every outcome of a log: a `Log`, a frame, or a CSV or Parquet file's bytes.
 
-        Returns their number. It may take until the client's `deadline`, and is not sent again if the
-        answer is lost.
+        `frequencies`: as in `banister.offline.warm_start`. It may take until the client's `deadline`, and is not
+        sent again if the answer is lost.
         """
         content, kind = file_from_log(log)
         more = {"content": content, "content_type": kind, "repeatable": False, "long": True}
+        if frequencies != "unknown":
+            more["params"] = {"frequencies": frequencies}
         try:
             known = yield from self._json("POST", f"{path(name)}/import", **more)
         except LostAnswer as error:
@@ -334,8 +348,7 @@ class Api(Calls):
                 status=error.status,
                 request_id=error.request_id,
             ) from error
-        outcomes: int = known["outcomes"]
-        return outcomes
+        return decode(Imported, known)
 
     @request
     def health(self) -> Steps[bool]:

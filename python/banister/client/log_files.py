@@ -33,7 +33,7 @@ def cost_column(guardrail: str, has_segments: bool = False) -> str:
     while rest.startswith("cost_"):
         rest = rest.removeprefix("cost_")
     taken = rest in OWN or rest.startswith(("context_", "feature_"))
-    taken |= has_segments and (rest == "segment" or rest.startswith("segment_"))
+    taken |= has_segments and (rest in ("segment", "request") or rest.startswith("segment_"))
     return f"cost_{guardrail}" if taken else guardrail
 
 
@@ -117,6 +117,8 @@ def _columns(log: Log) -> dict[str, Any]:
         columns["pscore"] = log.pscores
     if log.segments is not None:
         columns["segment"] = list(log.segments)
+    if log.requests is not None:
+        columns["request"] = list(log.requests)
     names = [cost_column(guardrail, log.segments is not None) for guardrail in log.guardrails]
     return {**columns, **dict(zip(names, log.costs.T, strict=True))}
 

@@ -596,6 +596,20 @@ class History(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Imported(Answer):
+    """Result of an import."""
+
+    #: Outcomes learned from.
+    outcomes: int
+    #: Rows skipped because they are decisions of this experiment, whose outcomes are learned already.
+    skipped: int
+    #: The last event of the import.
+    number: int
+    #: What the log cannot teach of segments, and why; empty where decisions have none.
+    not_taught: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownAction(Answer):
     """Estimates of an action of a policy."""
 

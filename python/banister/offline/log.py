@@ -61,6 +61,8 @@ class Log:
     positions: NDArray[np.intp] | None = None
     #: The segment of users or requests of each round; None if there are none.
     segments: tuple[str, ...] | None = None
+    #: The request of each round, where several arms answered one; None if every round is one.
+    requests: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for kind, names in (("arms", self.arms), ("costs", self.guardrails)):
@@ -84,6 +86,7 @@ class Log:
         arms: int | Sequence[Arm] | None = None,
         adaptive: bool = False,
         segment: str | Sequence[str] | None = None,
+        request: str | None = None,
     ) -> Log:
         """Returns a log from the columns of a table.
 
@@ -104,6 +107,8 @@ class Log:
             segment: the column with the segment of users or requests, which was known before the arm was
                 chosen, or the columns of the fields that make it. Evaluations are then by segment too, and
                 warm starts and replays tell it to the agent.
+            request: the column with the request, where several arms answered one: its rows stand together. A warm
+                start counts its segment once.
         """
         table = Table(frame)
         indices, labels = _numbered(table.column(action, "action"), f"column {action!r}", arms)
@@ -120,6 +125,7 @@ class Log:
             offered=None if offered is None else numbers(offered, "offered"),
             adaptive=adaptive,
             segments=None if segment is None else _segments(table, segment),
+            requests=None if request is None else tuple(map(str, table.values(request, "request"))),
         )
 
     @classmethod

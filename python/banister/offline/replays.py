@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,8 +148,18 @@ def replay(
     )
 
 
-def warm_start(agent: _native.Agent, log: LogLike) -> int:
-    """Lets an agent learn every outcome of a log before its first round; returns their number.
+@dataclass(frozen=True)
+class WarmStart:
+    """Result of a warm start."""
+
+    #: Outcomes learned from.
+    outcomes: int
+    #: What the log cannot teach of segments, and why.
+    not_taught: tuple[str, ...] = ()
+
+
+def warm_start(agent: _native.Agent, log: LogLike, *, frequencies: Literal["unknown", "same"] = "unknown") -> WarmStart:
+    """Lets an agent learn every outcome of a log before its first round.
 
     The guarantee holds as before, whatever the logging policy was, and no pscores are needed: the
     agent's intervals allow any rule of choosing arms that does not look at the outcome. It fails if
@@ -157,13 +167,18 @@ def warm_start(agent: _native.Agent, log: LogLike) -> int:
     choice and the outcome (a context, for an agent on arms), or if the means have changed since. If a
     row is refused, nothing is learnt.
 
+    `frequencies="same"` (`Segmented`) declares that the log is a sample of the traffic to come, from which no round
+    was left out for its segment or its outcome: it then teaches how frequent segments are, and the means over
+    segments that share a policy of arms that were chosen without regard to the segment.
+
     >>> import banister
     >>> log = banister.offline.Log.from_frame({"action": ["a", "b"], "reward": [0.0, 1.0]}, pscore=None)
     >>> agent = banister.Opb(["a", "b"])
     >>> banister.offline.warm_start(agent, log)
-    2
+    WarmStart(outcomes=2, not_taught=())
     """
-    return _native.warm_start_agent(agent, aligned(log, agent))
+    own = aligned(log, agent)
+    return WarmStart(len(own), tuple(_native.warm_start_agent(agent, own, frequencies)))
 
 
 def aligned(log: LogLike, agent: _native.Agent) -> Log:

@@ -11,8 +11,9 @@ from ..._extra import extra
 
 with extra("litellm"):
     from .calls import ArmTotals
+    from .models import prompt_length
     from .outcomes import call_id
     from .routing import BanisterRouting
     from .savings import Savings
 
-__all__ = ["ArmTotals", "BanisterRouting", "Savings", "call_id"]
+__all__ = ["ArmTotals", "BanisterRouting", "Savings", "call_id", "prompt_length"]

@@ -7,27 +7,50 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from ..._agent import Agent
 from ..._native import Decision
-from ..._types import SegmentLike
 from ...client import (
     BudgetError,
     Client,
     ConflictError,
     NotFoundError,
+    RefusedError,
     ServiceError,
     UnavailableError,
 )
 from ...client.types import Decision as ServiceDecision
+from ...offline import PolicyClass
 
 log = logging.getLogger(__name__)
 
-AnyDecision: TypeAlias = Decision | ServiceDecision
+
+@dataclass(frozen=True, eq=False)
+class PolicyDecision:
+    """A decision on a policy: the arm that it has in the context, and what all policies play there.
+
+    Every arm of the class stands in `policy`, also with probability 0. So whether a decision counts, as the router can
+    play all of them, does not depend on the policy drawn: else it would be learned where it plays what is healthy.
+    """
+
+    action: str
+    policy: dict[str, float]
+    inner: Decision | ServiceDecision
+
+    @property
+    def certificate(self) -> Any:
+        """The certificate, of the mean over all contexts."""
+        return self.inner.certificate
+
+
+AnyDecision: TypeAlias = Decision | ServiceDecision | PolicyDecision
 
 #: Outcomes that wait for a service that does not answer; beyond, they are dropped.
 MAX_QUEUED = 100_000
+#: Decisions on a policy that wait for the outcome of an earlier one; beyond, that is given up.
+MAX_EXPECTED = 1000
 
 
 class Backend(Protocol):
@@ -36,14 +59,17 @@ class Backend(Protocol):
     #: True if `decide` may wait for another machine.
     remote: bool
 
-    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
-        """Returns a decision; None if there is nobody to ask: play the safe arm.
+    def decide(self, id: str, where: Mapping[str, Any]) -> AnyDecision | None:
+        """Returns a decision, in a `segment` or a `context`; None if there is nobody to ask: play the safe arm.
 
         Raises `BudgetError` if not even that may be played.
         """
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         """Returns True if the outcome of `arm`, played at this decision, can be learned."""
+
+    def expect(self, decision: AnyDecision) -> None:
+        """Records that the outcome of a decision will be learned."""
 
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         """Learns what came of a decision; without a reward, a service charges the costs to its budgets."""
@@ -72,11 +98,14 @@ class AgentBackend:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
 
-    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
-        return self.agent.decide() if segment is None else self.agent.decide(segment=segment)
+    def decide(self, id: str, where: Mapping[str, Any]) -> AnyDecision | None:
+        return self.agent.decide(**where)
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         return True
+
+    def expect(self, decision: AnyDecision) -> None:
+        pass
 
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         if reward is None:
@@ -86,8 +115,8 @@ class AgentBackend:
             self.agent.observe(decision, reward, costs)
         else:
             # The outcome of an arm that was not drawn is that arm's, and not the decision's.
-            own = decision.segment
-            self.agent.observe(arm, reward, costs, segment=None if own is None else own.name)
+            own, context = decision.segment, None if self.agent.context is None else decision.features
+            self.agent.observe(arm, reward, costs, context=context, segment=None if own is None else own.name)
 
     def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
         self.agent.set_weights(arm, weights)
@@ -100,7 +129,7 @@ class AgentBackend:
         return any(one.forces_safe for one in self.agent.alarms)
 
     def certified(self, decision: AnyDecision | None) -> dict[str, float]:
-        if self.agent._segment_fields is not None:
+        if self.agent._segment_fields is not None or self.agent.context is not None:
             return {}
         table = self.agent.estimates()
         ends = [table[f"{name}_{end}"] for name in self.agent.guardrails for end in ("lower", "upper")]
@@ -128,6 +157,8 @@ class ServiceBackend:
         self._client = Client(url, token=token, timeout=timeout, retries=1, deadline=timeout, connections=50)
         self._reporter = Client(url, token=token)
         self._is_ready = False
+        #: Prices by arm, as the experiment had them or was told.
+        self._weights: dict[str, Any] = {}
         self._retry_at = 0.0
         self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue(MAX_QUEUED)
         self.undelivered = 0
@@ -137,22 +168,28 @@ class ServiceBackend:
             self._back_off(error)
         threading.Thread(target=self._send, name="banister-outcomes", daemon=True).start()
 
-    def decide(self, id: str, segment: SegmentLike | None) -> AnyDecision | None:
+    def decide(self, id: str, where: Mapping[str, Any]) -> AnyDecision | None:
         if time.monotonic() >= self._retry_at:
             try:
                 if not self._is_ready:
                     self._ensure()
-                decision = self._client.decide(self.name, id=id)
+                decision = self._client.decide(self.name, id=id, **where)
                 # In shadow mode the service only says what it would do.
                 return None if decision.shadow else decision
             except BudgetError:
                 raise
             except (ServiceError, ValueError) as error:
+                if where and self._is_ready and isinstance(error, RefusedError):
+                    # It is about this request alone.
+                    raise
                 self._back_off(error)
         return None
 
     def learns(self, decision: AnyDecision, arm: str) -> bool:
         return decision.action == arm
+
+    def expect(self, decision: AnyDecision) -> None:
+        pass
 
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         try:
@@ -165,7 +202,10 @@ class ServiceBackend:
             try:
                 if not self._is_ready:
                     self._ensure()
-                self._client.set_weights(self.name, arm, weights)
+                # Who may not change an experiment may use one whose prices are right.
+                if self._weights.get(arm) != weights:
+                    self._client.set_weights(self.name, arm, weights)
+                    self._weights[arm] = weights
                 return True
             except (ServiceError, ValueError) as error:
                 self._back_off(error)
@@ -179,6 +219,8 @@ class ServiceBackend:
         return decision is not None and decision.certificate.fallback == "alarm"
 
     def certified(self, decision: AnyDecision | None) -> dict[str, float]:
+        if self._declaration.keys() & {"segments", "context"}:
+            return {}
         try:
             arms = self._client.state(self.name).arms
         except ServiceError as error:
@@ -218,6 +260,7 @@ class ServiceBackend:
             same = [all(getattr(one, key, None) == value for key, value in budget.items()) for one in kept]
             if not any(same):
                 log.warning("`budget` is %s, and experiment %r keeps its own: %s", budget, self.name, own or None)
+        self._weights = {arm.name: arm.weights for arm in known.arms}
         self._is_ready = True
 
     def _back_off(self, error: Exception) -> None:
@@ -241,6 +284,76 @@ class ServiceBackend:
                 log.warning("the service refused an outcome: %s", refusal)
             for _ in batch:
                 self._outcomes.task_done()
+
+
+class PolicyBackend:
+    """Another backend that decides on policies; an outcome is that of the policy drawn.
+
+    A policy's mean is over all contexts, and dear models may answer later than cheap ones. So its outcomes are learned
+    in the order of its decisions: those that come first would be cheap ones.
+    """
+
+    def __init__(self, inner: AgentBackend | ServiceBackend, policies: PolicyClass) -> None:
+        self.inner, self._policies, self.remote = inner, policies, inner.remote
+        self._lock = threading.Lock()
+        #: By policy: decisions whose outcomes are to be learned, in their order, with the outcomes that came.
+        self._expected: dict[str, dict[AnyDecision, tuple[float, Mapping[str, float]] | None]] = {}
+
+    def decide(self, id: str, where: Mapping[str, Any]) -> AnyDecision | None:
+        # The policy is drawn without a look at the context.
+        arms = self._policies.arms_in(where["context"])
+        decision = self.inner.decide(id, {})
+        if decision is None:
+            return None
+        assert not isinstance(decision, PolicyDecision)
+        played = dict.fromkeys(self._policies.arms, 0.0)
+        for name, probability in decision.policy.items():
+            played[arms[name]] += probability
+        return PolicyDecision(arms[str(decision.action)], played, decision)
+
+    def learns(self, decision: AnyDecision, arm: str) -> bool:
+        return decision.action == arm
+
+    def expect(self, decision: AnyDecision) -> None:
+        assert isinstance(decision, PolicyDecision)
+        with self._lock:
+            self._expected.setdefault(str(decision.inner.action), {})[decision] = None
+
+    def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
+        assert isinstance(decision, PolicyDecision)
+        policy = str(decision.inner.action)
+        if reward is None:
+            self.inner.learn(decision.inner, policy, None, costs)
+            return
+        with self._lock:
+            expected = self._expected.get(policy, {})
+            if decision in expected:
+                expected[decision] = (reward, costs)
+            while expected:
+                first = next(iter(expected))
+                outcome = expected[first]
+                # A quality that is never reported does not hold up the others for ever.
+                if outcome is None and len(expected) <= MAX_EXPECTED:
+                    break
+                del expected[first]
+                assert isinstance(first, PolicyDecision)
+                if outcome is not None:
+                    self.inner.learn(first.inner, policy, *outcome)
+
+    def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
+        return True
+
+    def alarms(self, decision: AnyDecision | None) -> list[str]:
+        return self.inner.alarms(decision)
+
+    def forces_safe(self, decision: AnyDecision | None) -> bool:
+        return self.inner.forces_safe(decision)
+
+    def certified(self, decision: AnyDecision | None) -> dict[str, float]:
+        return {}
+
+    def close(self, timeout: float) -> None:
+        self.inner.close(timeout)
 
 
 def _certified(

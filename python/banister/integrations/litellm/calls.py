@@ -15,6 +15,8 @@ MAX_OPEN = 100_000
 
 REPLACED, TOO_LONG, UNDECIDED = "replaced by the safe arm", "too long", "undecided by the service"
 REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET = "refused", "given up", "judge failed", "refused by a budget"
+NO_FEATURES = "without features"
+REASONS = (REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET, NO_FEATURES)
 
 V = TypeVar("V")
 
@@ -59,7 +61,7 @@ class Calls:
         self._waiting: dict[str, Call] = {}
         self._early: dict[str, float] = {}
         self._totals = {arm: ArmTotals() for arm in arms}
-        self._counts = dict.fromkeys((REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET), 0)
+        self._counts = dict.fromkeys(REASONS, 0)
 
     def begin(self, id: str, call: Call) -> None:
         """Records a call that begins."""

@@ -6,14 +6,17 @@ import logging
 import numbers
 from typing import Any
 
+from ..._agent import Agent
+from ..._agents import Opb, Oplb, Segmented
 from ..._guardrail import Guardrail
+from ...offline import PolicyClass
 from .models import Arguments, Models
 
 log = logging.getLogger(__name__)
 
 SECONDS = ("timeout", "pause", "give_up_after")
 LENGTHS = ("max_tokens", "max_input_tokens")
-NUMBERS = ("ceiling", "floor", "safe_cost", "share", "confidence", "slow_at_most", "slow_after")
+NUMBERS = ("ceiling", "floor", "safe_cost", "share", "confidence", "slow_at_most", "slow_after", "parameter_norm")
 
 
 def check_arguments(given: Arguments) -> None:
@@ -43,14 +46,39 @@ def check_arguments(given: Arguments) -> None:
         raise ValueError("`agent` and `experiment` are both given: one of them decides")
     if agent is not None and on_breach is not None and agent.config.get("on_breach") != on_breach:
         raise ValueError(f"`on_breach` is {on_breach!r}: `agent` has its own, {agent.config.get('on_breach')!r}")
-    if (given["segment"] is not None) != (agent is not None and agent._segment_fields is not None):
-        raise ValueError(
-            "`segment` is for an `agent` that tells segments apart, such as banister.Segmented: give both or none"
-        )
+    check_prompts(given)
     if given["budget"] is not None and not is_served:
         raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")
     if given["budget"] is not None and ceiling is None:
         raise ValueError("`budget` without `ceiling`: only the costs of a guardrail have a budget")
+
+
+def check_prompts(given: Arguments) -> None:
+    """Raises an error if what is to be looked at in a request does not fit the agent."""
+    agent, segment, context = (given[name] for name in ("agent", "segment", "context"))
+    if segment is not None and context is not None:
+        raise ValueError("`segment` and `context` are both given: a request has a class, or numbers")
+    for name, function in (("segment", segment), ("context", context)):
+        if function is not None and not callable(function):
+            raise ValueError(f"`{name}` is {function!r}: must be callable, as `{name}(request)`")
+    policies = given["policies"]
+    if policies is not None:
+        if context is None or given["ceiling"] is None or given["relative"]:
+            raise ValueError("`policies` is given: it needs a `context`, and a `ceiling` that is not `relative`")
+        if policies.safe != given["safe"]:
+            raise ValueError(f"`safe` is {given['safe']!r}: `policies` has {policies.safe!r}")
+    for name in ("features", "parameter_norm"):
+        needed = context is not None and agent is None and policies is None
+        if needed and given[name] is None:
+            raise ValueError(f"`{name}` is absent: `context` needs `features` and `parameter_norm`, or `policies`")
+        if not needed and given[name] is not None:
+            raise ValueError(f"`{name}` is given: it declares what `context` returns, for an agent that is made here")
+    if agent is not None and policies is None:
+        takes = {"segment": agent._segment_fields is not None, "context": agent.context is not None}
+        for name, is_taken in takes.items():
+            if is_taken != (given[name] is not None):
+                kind = "banister.Segmented" if name == "segment" else "banister.Oplb with a context"
+                raise ValueError(f"`{name}` is for an `agent` that knows it, such as {kind}: give both or none")
 
 
 def tells_prices(given: Arguments, models: Models) -> bool:
@@ -61,6 +89,8 @@ def tells_prices(given: Arguments, models: Models) -> bool:
     for name in ("floor", "safe_cost", "budget"):
         if given[name] is not None:
             learned = f"`{name}` is given, which is about dollars"
+    if given["context"] is not None:
+        learned = "`context` is given, with which dollars are learned"
     if unknown := sorted(models.worst.keys() - models.prices.keys()):
         learned = f"the prices of {unknown} are not known"
     if learned is not None and told:
@@ -83,6 +113,9 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
             "Lower `max_tokens` and `max_input_tokens` if calls are shorter",
             *(dearest, worst[dearest], ceiling),
         )
+    policies: PolicyClass | None = given["policies"]
+    if policies is not None and set(policies.arms) != worst.keys():
+        raise ValueError(f"`policies` has arms {sorted(policies.arms)}: must be those of the router, {sorted(worst)}")
     known: dict[str, Any] = {"relative": relative, "safe_cost": given["safe_cost"]}
     told: dict[str, Any] = {}
     qualities = [float(end) for end in given["quality_range"]]
@@ -97,6 +130,7 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
         reward: dict[str, Any] = {"range": qualities}
     elif ceiling is not None:
         ranges = {arm: [0.0, most] for arm, most in worst.items()}
+        ranges = ranges if policies is None else policies.ranges(ranges)
         guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, **known)]
         reward = {"range": qualities}
     else:
@@ -104,4 +138,14 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
         reward = {"range": {arm: [-most, 0.0] for arm, most in worst.items()}}
     if given["slow_after"] is not None:
         guardrails.append(Guardrail("slow", at_most=given["slow_at_most"]))
-    return {"arms": list(models.deployments), "safe": models.safe, "guardrails": guardrails, "reward": reward, **told}
+    arms = list(models.deployments) if policies is None else policies.names
+    declared = {"arms": arms, "safe": models.safe, "guardrails": guardrails, "reward": reward}
+    return {**declared, **told, **({} if given["features"] is None else {"context": given["features"]})}
+
+
+def agent_of(given: Arguments) -> tuple[type[Agent], dict[str, Any]]:
+    """Returns the agent that is made, and its parameters beside the declaration's."""
+    parameters = {} if given["on_breach"] is None else {"on_breach": given["on_breach"]}
+    if given["context"] is not None and given["policies"] is None:
+        return Oplb, {"model": "per_arm", "parameter_norm": float(given["parameter_norm"]), **parameters}
+    return (Opb if given["segment"] is None else Segmented), parameters

@@ -159,3 +159,17 @@ def arm_of(deployment: Mapping[str, Any]) -> str:
     """Returns the arm of a deployment: the `arm` of its `model_info`, else its model."""
     arm = (deployment.get("model_info") or {}).get("arm")
     return str(deployment["litellm_params"]["model"] if arm is None else arm)
+
+
+def prompt_length(request: Mapping[str, Any]) -> float:
+    """Returns the logarithm of the characters of a request's texts, from 0: a feature for `context`."""
+    texts = [request.get("input"), *(message.get("content") for message in request.get("messages") or ())]
+    return math.log1p(sum(map(_characters, texts)))
+
+
+def _characters(text: Any) -> int:
+    if isinstance(text, str):
+        return len(text)
+    # Parts of a message, of which some are texts; or texts of a batch, or tokens.
+    parts = text if isinstance(text, (list, tuple)) else ()
+    return sum(_characters(part.get("text") if isinstance(part, Mapping) else part) for part in parts)

@@ -80,6 +80,8 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
             else:
                 self._charge(late)
         is_learned = is_judged and decision is not None and self._backend.learns(decision, arm)
+        if is_learned and decision is not None:
+            self._backend.expect(decision)
         self._calls.begin(id, Call(arm, decision, is_learned))
 
     def log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import logging
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import litellm
@@ -15,12 +17,13 @@ from litellm import Router
 from litellm.types.router import CustomRoutingStrategyBase, RouterRateLimitError
 
 from ..._agent import Agent
-from ..._agents import Opb
-from ..._types import SegmentLike
+from ..._features import Features
+from ..._types import ContextLike, SegmentLike
 from ...client import BudgetError
-from .backends import AgentBackend, AnyDecision, Backend, ServiceBackend, check_same
-from .calls import NO_BUDGET, REPLACED, TOO_LONG, UNDECIDED
-from .declaration import check_arguments, declare, tells_prices
+from ...offline import PolicyClass
+from .backends import AgentBackend, AnyDecision, PolicyBackend, PolicyDecision, ServiceBackend, check_same
+from .calls import NO_BUDGET, NO_FEATURES, REPLACED, TOO_LONG, UNDECIDED
+from .declaration import agent_of, check_arguments, declare, tells_prices
 from .models import Models, arm_of
 from .outcomes import ID_KEY, Judge, OutcomeLogger
 from .savings import Savings, compare
@@ -70,9 +73,18 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             are then yours to answer for.
         give_up_after: seconds after which a call that LiteLLM never told the end of counts as failed, at its worst
             cost: a stream that nobody reads to its end, a call that was cancelled.
-        agent: an agent of an earlier process: `banister.load(path)`; or one with segments, with `segment`.
-        segment: from a request (`messages`, `input`, `request_kwargs`) to its segment, for an agent that tells
-            segments apart.
+        segment: from a request (`messages`, `input`, `request_kwargs`) to its class, async or not: every class has a
+            policy of its own, and all together keep the guardrail.
+        context: from a request to its features, async or not: numbers, such as an embedding, or fields by name. Every
+            context keeps the guardrail, if means are linear in it for every arm. A request without a class or
+            features, since the function failed, goes to the safe arm and is not learned from.
+        features: what `context` returns: `banister.Features`, or how many numbers, an intercept 1 among them.
+        parameter_norm: S, the most that a parameter of `context` is long, in units of each arm's range.
+        policies: policies that choose an arm by `context`, made from a log (`banister.offline.PolicyClass.fit`): all
+            requests together keep the ceiling, whatever means depend on. An agent that is made here learns the
+            outcomes that they held out, unless `slow_after` is given, of which those say nothing.
+        agent: an agent of an earlier process, `banister.load(path)`, or one of your own; with `segment` or `context` as
+            it needs.
         seed: of the agent and of the choice among equal deployments.
         experiment: an experiment of the decision service, which then decides in place of an agent of this
             process; made if it is missing.
@@ -107,8 +119,12 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         when_safe_is_down: str = "cheapest_certified",
         give_up_after: float = 600.0,
+        segment: Callable[[Mapping[str, Any]], SegmentLike | Awaitable[SegmentLike]] | None = None,
+        context: Callable[[Mapping[str, Any]], ContextLike | Awaitable[ContextLike]] | None = None,
+        features: Features | int | None = None,
+        parameter_norm: float | None = None,
+        policies: PolicyClass | None = None,
         agent: Agent | None = None,
-        segment: Callable[[Mapping[str, Any]], SegmentLike] | None = None,
         seed: int | None = None,
         experiment: str | None = None,
         service: str | None = None,
@@ -125,30 +141,41 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         allowed = ["error", "cheapest_certified", *sorted(set(self._models.deployments) - {safe})]
         if when_safe_is_down not in allowed:
             raise ValueError(f"`when_safe_is_down` is {when_safe_is_down!r}: must be one of {allowed}")
-        self._when_safe_is_down, self._segment = when_safe_is_down, segment
+        self._when_safe_is_down = when_safe_is_down
+        self._features = ("segment", segment) if context is None else ("context", context)
         self._share, self._max_tokens, self._random = share, max_tokens, random.Random(seed)
         given["told_prices"] = tells_prices(given, self._models)
         declaration = declare(given, self._models)
-        backend: Backend
+        backend: AgentBackend | ServiceBackend
         if experiment is not None or service is not None:
             name = self.group if experiment is None else experiment
             declaration["confidence"] = confidence
-            if on_breach is not None:
-                declaration["agent"] = {"kind": "opb", "on_breach": on_breach}
+            kind, parameters = agent_of(given)
+            if segment is not None:
+                declaration["segments"] = []
+            if parameters:
+                declaration["agent"] = {"kind": kind.kind, **parameters}
             if budget is not None:
                 declaration["budgets"] = {"dollars": dict(budget)}
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
             backend = ServiceBackend(service, name, **options, declaration=declaration)
         else:
             if agent is None:
-                agent = Opb(**declaration, delta=1 - confidence, on_breach=on_breach, seed=seed)
+                kind, parameters = agent_of(given)
+                agent = kind(**declaration, **parameters, delta=1 - confidence, seed=seed)
+                if policies is not None and policies.held_out.decisions and slow_after is None:
+                    agent.fit(*policies.held_out)
             elif set(agent.arms) != set(declaration["arms"]) or agent.safe != safe:
                 raise ValueError(f"`agent` has arms {agent.arms}, {agent.safe!r} safe: must be those of the router")
             else:
                 signals: dict[str, Any] = {key: agent.problem.get(key) for key in ("guardrails", "reward", "signals")}
                 check_same("`agent` is of an earlier process, and its", **signals, wanted=declaration)
             backend = AgentBackend(agent)
-        super().__init__(backend, self._models, given)
+        self._inner = backend
+        if policies is not None:
+            super().__init__(PolicyBackend(backend, policies), self._models, given)
+        else:
+            super().__init__(backend, self._models, given)
         self._told: dict[str, dict[str, float]] = {}
         self._last: AnyDecision | None = None
         self._alarms: list[str] = []
@@ -189,7 +216,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
     @property
     def agent(self) -> Agent | None:
         """The agent of this process, to look at or to save; None if the service decides."""
-        return self._backend.agent if isinstance(self._backend, AgentBackend) else None
+        return self._inner.agent if isinstance(self._inner, AgentBackend) else None
 
     # Deployments for calls
 
@@ -212,11 +239,12 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         if isinstance(healthy, dict):
             return healthy
         id = uuid.uuid4().hex
+        where = await self._awaited(self._place(query))
         if self._backend.remote:
-            decision = await asyncio.to_thread(self._decide, id, query)
+            decision = await asyncio.to_thread(self._decide, id, where)
         else:
-            decision = self._decide(id, query)
-        arm, candidates = self._choose(decision, healthy)
+            decision = self._decide(id, where)
+        arm, candidates, decision = self._choose(decision, healthy)
         if not candidates:
             # Nothing may be played that is healthy: the Router says so in its own words.
             self._models.restrict_to(arm, request, router_keys)
@@ -249,21 +277,56 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         if not healthy:
             raise unhealthy
         id = uuid.uuid4().hex
-        decision = self._decide(id, query)
-        arm, candidates = self._choose(decision, healthy)
+        where = self._place(query)
+        if where and any(inspect.isawaitable(one) for one in where.values()):
+            # A blocking caller may sit in an event loop, which cannot run another.
+            with ThreadPoolExecutor(1) as thread:
+                where = thread.submit(asyncio.run, self._awaited(where)).result()
+        decision = self._decide(id, where)
+        arm, candidates, decision = self._choose(decision, healthy)
         if not candidates:
             self._models.restrict_to(arm, request, router_keys)
             candidates = [own(self.router, **query)]
         return self._start(id, arm, decision, candidates, query)
 
-    def _decide(self, id: str, query: Mapping[str, Any]) -> AnyDecision | None:
-        """Returns a decision; None for a call that goes to the safe arm without one."""
+    def _place(self, query: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Returns the segment or the context of a request, which may be awaited; None for one without a decision."""
         if not self._models.fits(query):
             self._calls.count(TOO_LONG)
             return None
+        name, function = self._features
+        try:
+            return {} if function is None else {name: function(query)}
+        except Exception as error:
+            self._without_features(error)
+            return None
+
+    async def _awaited(self, where: dict[str, Any] | None) -> dict[str, Any] | None:
+        try:
+            return where and {key: await one if inspect.isawaitable(one) else one for key, one in where.items()}
+        except Exception as error:
+            self._without_features(error)
+            return None
+
+    def _without_features(self, error: Exception) -> None:
+        """Counts a request without features, which goes to the safe arm; warns when their number has doubled."""
+        count = self._calls.count(NO_FEATURES)
+        if count & (count - 1) == 0:
+            log.warning("the safe arm is played: %d requests had no `%s`: %r", count, self._features[0], error)
+
+    def _decide(self, id: str, where: Mapping[str, Any] | None) -> AnyDecision | None:
+        """Returns a decision; None for a call that goes to the safe arm without one."""
+        if where is None:
+            return None
         self._tell_prices()
         try:
-            decision = self._backend.decide(id, None if self._segment is None else self._segment(query))
+            decision = self._backend.decide(id, where)
+        except (TypeError, ValueError) as error:
+            # The agent refuses the features, and nothing else of a decision.
+            if not where:
+                raise
+            self._without_features(error)
+            return None
         except BudgetError as error:
             # Not even the safe arm is paid for. The Router takes this for a group that is down, and falls back.
             if self._calls.count(NO_BUDGET) == 1:
@@ -289,8 +352,8 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
 
     def _choose(
         self, decision: AnyDecision | None, healthy: Sequence[dict[str, Any]]
-    ) -> tuple[str, list[dict[str, Any]]]:
-        """Returns the arm to play and its healthy deployments.
+    ) -> tuple[str, list[dict[str, Any]], AnyDecision | None]:
+        """Returns the arm to play, its healthy deployments, and the decision, unless it does not count.
 
         The certificate is about the policy, not about the arm drawn: with one of its arms missing, what
         is left of it may break the guardrail. Then the safe arm alone is played, whatever was drawn.
@@ -302,7 +365,10 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         arm: str = decision.action if decision is not None and whole else self.safe
         if arm == self.safe and self.safe not in by_arm:
             arm = self._in_place_of_safe(decision, by_arm.keys())
-        return arm, by_arm.get(arm, [])
+        if isinstance(decision, PolicyDecision) and not whole:
+            self._calls.count(REPLACED)
+            decision = None
+        return arm, by_arm.get(arm, []), decision
 
     def _in_place_of_safe(self, decision: AnyDecision | None, healthy: Set[str]) -> str:
         """Returns the arm that is played while the safe one is down; the safe one if there is none.
@@ -354,8 +420,8 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             against: the arm to compare with; the one with the highest estimate unless given.
         """
         totals, counts = self._calls.sums()
-        if isinstance(self._backend, ServiceBackend):
-            counts["undelivered"] = self._backend.undelivered
+        if isinstance(self._inner, ServiceBackend):
+            counts["undelivered"] = self._inner.undelivered
         certificate = None if self._last is None else self._last.certificate
         return compare(totals, counts, self._models.prices, certificate, against, self._backend.alarms(self._last))
 
