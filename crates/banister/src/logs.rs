@@ -1,4 +1,4 @@
-//! What a log teaches of segments, beside the means of arms in them.
+//! Lessons of a log about segments, beside the means of arms in them.
 //!
 //! A log's outcomes teach the mean of each pair of a segment and an arm, whoever chose the arms. Two more things are
 //! learned from the traffic itself, and only from a log of the same traffic, which the caller declares:

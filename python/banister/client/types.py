@@ -605,7 +605,7 @@ class Imported(Answer):
     skipped: int
     #: The last event of the import.
     number: int
-    #: What the log cannot teach of segments, and why; empty where decisions have none.
+    #: Statistics of segments that the log cannot teach, with the reasons; empty where decisions have none.
     not_taught: tuple[str, ...]
 
 

@@ -154,7 +154,7 @@ class WarmStart:
 
     #: Outcomes learned from.
     outcomes: int
-    #: What the log cannot teach of segments, and why.
+    #: Statistics of segments that the log cannot teach, with the reasons.
     not_taught: tuple[str, ...] = ()
 
 

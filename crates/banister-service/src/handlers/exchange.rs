@@ -53,7 +53,7 @@ pub struct Imported {
     pub skipped: u64,
     /// The last event of the import.
     pub number: u64,
-    /// What the log cannot teach of segments, and why; empty where decisions have none.
+    /// Statistics of segments that the log cannot teach, with the reasons; empty where decisions have none.
     pub not_taught: Vec<String>,
 }
 

@@ -18,19 +18,21 @@ use crate::interval::{Count, End};
 const BETS: usize = 4;
 /// Bets as parts of the largest, closer together where changes are large: those hurt.
 const PARTS: [f64; BETS] = [1.0, 0.5, 0.125, 0.02];
+/// Wealth of all bets on an end that is proof: one on average.
+const PROOF: f64 = BETS as f64;
 /// Evidence since a mean may have changed, as a likelihood ratio, from which an arm is suspected of a breach.
 const SUSPECT: f64 = 100.0;
 
-/// Wealth of the bets beyond the lower end and beyond the upper one.
-pub(super) type Wealth = [[f64; BETS]; 2];
+/// Wealth of each bet beyond the lower end and beyond the upper one: two by two, as processors multiply.
+pub(super) type Wealth = [[f64; 2]; BETS];
 
 /// The detectors of one signal of one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Change {
     pub(super) wealth: Wealth,
-    /// Ends that were in force before the next outcome.
+    /// Ends that were in force before the next outcome, and the largest bet on each, negative for the lower one: what it
+    /// wins is bet·(y − end).
     ends: [f64; 2],
-    /// The largest bet on each.
     bets: [f64; 2],
     /// αγ_n of each.
     starts: [f64; 2],
@@ -65,44 +67,48 @@ impl Change {
             Noise::Moving => [0.5; 2],
             Noise::SubGaussian(r) => [1.0 / r; 2],
         };
+        self.bets[0] = -self.bets[0];
     }
 
     /// Observes an outcome of a bounded signal, less or more what its mean may have moved. True if a mean beyond an end
     /// is proven.
     #[inline(always)]
     pub(super) fn observe(&mut self, y: f64, moved: f64) -> bool {
-        let below = self.bets[0] * (self.ends[0] - (y + moved));
-        let above = self.bets[1] * ((y - moved) - self.ends[1]);
-        let below = self.multiply(0, PARTS.map(|part| 1.0 + part * below));
-        let above = self.multiply(1, PARTS.map(|part| 1.0 + part * above));
-        below || above
+        let excesses = [(y + moved) - self.ends[0], (y - moved) - self.ends[1]];
+        let steps = [self.bets[0] * excesses[0], self.bets[1] * excesses[1]];
+        self.multiply(|k, end| 1.0 + PARTS[k] * steps[end])
     }
 
     /// The same of a sub-Gaussian signal with constant R: factors exp(λ(y − u) − λ²R²/2), λ ≤ 1/R.
     #[inline(never)]
     pub(super) fn observe_normal(&mut self, y: f64) -> bool {
-        let excesses = [self.ends[0] - y, y - self.ends[1]];
-        let mut proven = false;
-        for (end, excess) in excesses.into_iter().enumerate() {
-            let step = self.bets[end] * excess;
-            let factor = |part: f64| libm::exp((part * step - 0.5 * part * part).min(400.0));
-            proven |= self.multiply(end, PARTS.map(factor));
-        }
-        proven
+        let (bets, ends) = (self.bets, self.ends);
+        self.multiply(|k, end| {
+            let step = PARTS[k] * bets[end] * (y - ends[end]);
+            libm::exp((step - 0.5 * PARTS[k] * PARTS[k]).min(400.0))
+        })
     }
 
+    /// (M + αγ_n)·factor for each bet on each end. True if they are proof.
     #[inline(always)]
-    fn multiply(&mut self, end: usize, factors: [f64; BETS]) -> bool {
-        let (wealth, start) = (&mut self.wealth[end], self.starts[end]);
-        for k in 0..BETS {
-            wealth[k] = (wealth[k] + start) * factors[k];
+    fn multiply(&mut self, factor: impl Fn(usize, usize) -> f64) -> bool {
+        let mut totals = [0.0; 2];
+        for (k, wealth) in self.wealth.iter_mut().enumerate() {
+            for end in 0..2 {
+                wealth[end] = (wealth[end] + self.starts[end]) * factor(k, end);
+                totals[end] += wealth[end];
+            }
         }
-        (wealth[0] + wealth[2]) + (wealth[1] + wealth[3]) >= BETS as f64
+        (totals[0] >= PROOF) | (totals[1] >= PROOF)
+    }
+
+    fn total(&self, end: usize) -> f64 {
+        self.wealth.iter().map(|wealth| wealth[end]).sum()
     }
 
     /// The end beyond which the mean lies for certain, the upper one first.
     pub(super) fn proven(&self) -> Option<End> {
-        let reached = |end: usize| self.wealth[end].iter().sum::<f64>() >= BETS as f64;
+        let reached = |end: usize| self.total(end) >= PROOF;
         match (reached(1), reached(0)) {
             (true, _) => Some(End::Upper),
             (_, true) => Some(End::Lower),
@@ -113,9 +119,8 @@ impl Change {
     /// True if a mean may well lie beyond an end that safety rests on.
     pub(super) fn is_suspect(&self, ends: Ends) -> bool {
         ends.each().into_iter().enumerate().any(|(end, (_, side))| {
-            let total: f64 = self.wealth[end].iter().sum();
-            side == Some(Side::Safety)
-                && total >= SUSPECT * BETS as f64 * self.starts[end].max(f64::MIN_POSITIVE)
+            let start = self.starts[end].max(f64::MIN_POSITIVE);
+            side == Some(Side::Safety) && self.total(end) >= SUSPECT * PROOF * start
         })
     }
 }

@@ -164,12 +164,12 @@ impl Windows {
             let n = (now.count() - older.mixture.count()) as f64;
             let middle = (self.times - older.times) / n;
             let width = 2.0 / libm::sqrt(n) + v * (self.latest - middle);
-            (width, older.mixture, middle)
+            (width, &older.mixture, middle)
         });
-        let all = self.times / now.count() as f64;
-        let all = (f64::INFINITY, Mixture::default(), all);
-        let best = windows.fold(all, |best, own| if own.0 < best.0 { own } else { best });
-        (now.since(&best.1), best.2)
+        match windows.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((_, before, middle)) => (now.since(before), middle),
+            None => (*now, self.times / now.count() as f64),
+        }
     }
 
     /// The tightest b of the windows that are due, given all outcomes' statistics and the levels ln(1/δ_s) of the ends;

@@ -182,10 +182,10 @@ impl Mixture {
     pub fn push(&mut self, x: f64) {
         self.n += 1;
         self.sum += x;
-        if x == 0.0 {
-            self.zeros += 1.0;
-        } else if x == 1.0 {
-            self.ones += 1.0;
+        // One branch for 0 and 1: which of them it is could not be predicted.
+        if x * (1.0 - x) == 0.0 {
+            self.ones += x;
+            self.zeros += 1.0 - x;
         } else {
             self.push_between(x);
         }

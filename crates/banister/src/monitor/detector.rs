@@ -14,8 +14,8 @@
 //! the cost jumps from τ to τ + gap it takes about ln(I/(γ_t δ_b))/I outcomes, I = kl(τ + gap, τ). Several detectors
 //! share δ_b, each by its share of γ. Sub-Gaussian costs have factors of their own: see `Bet`.
 //!
-//! The same with 1/A_t for γ_t, A_t = 10⁷ max(1, t/10⁵), is a **warning** where it reaches 1: sooner, and false by t
-//! with probability at most 0.01(1 + ln(t/10⁵)), so that it may inform and never acts.
+//! Where it reaches 1/0.03 there is a **warning**: sooner, and false with probability 3% at most, so that it may inform
+//! and never acts.
 //!
 //! Reference: Shin, Ramdas and Rinaldo, "E-detectors: a nonparametric framework for sequential change
 //! detection" (2022).
@@ -74,18 +74,9 @@ pub(super) struct Detector {
     bet: Bet,
     /// Share of δ_b, and of the warnings.
     share: f64,
-    /// γ_t and 1/A_t times the share, of the block that the next outcome is in.
-    starts: [f64; 2],
+    /// γ_t times the share, of the block that the next outcome is in.
+    start: f64,
     state: DetectorState,
-}
-
-/// Evidence of a breach after an outcome.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Evidence {
-    /// An alarm where it reaches 1/δ_b.
-    pub alarm: f64,
-    /// A warning where it reaches 1.
-    pub warning: f64,
 }
 
 /// All that outcomes change; what a snapshot keeps.
@@ -93,8 +84,6 @@ pub(super) struct Evidence {
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectorState {
     wealth: [f64; BETS],
-    /// The same of the warning.
-    warning: [f64; BETS],
     /// t: outcomes watched, over the whole life.
     watched: u64,
     /// CUSUM of the middle bet; where it was last 1, the excess began.
@@ -156,10 +145,10 @@ impl Detector {
         let mut own = Self {
             bet,
             share,
-            starts: [0.0; 2],
+            start: 0.0,
             state: DetectorState::default(),
         };
-        own.renew_starts();
+        own.renew_start();
         Some(own)
     }
 
@@ -169,7 +158,7 @@ impl Detector {
 
     pub(super) fn restore(&mut self, state: DetectorState) {
         self.state = state;
-        self.renew_starts();
+        self.renew_start();
     }
 
     /// Starts again; time goes on.
@@ -182,18 +171,16 @@ impl Detector {
     }
 
     #[inline(never)]
-    fn renew_starts(&mut self) {
+    fn renew_start(&mut self) {
         let t = (self.state.watched / BLOCK + 1).saturating_mul(BLOCK) as f64;
         let log = libm::log(t + 1000.0);
-        let gamma = 6.9 / ((t + 1000.0) * log * log);
-        let warning = 1e-7 / (t / 1e5).max(1.0);
-        self.starts = [gamma, warning].map(|weight| self.share * weight);
+        self.start = self.share * 6.9 / ((t + 1000.0) * log * log);
     }
 
     /// Observes the outcome of the next decision: its cost as observed and in standard units. The evidence
     /// is returned, 0 where the outcome says nothing.
     #[inline]
-    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> Evidence {
+    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> f64 {
         let (excess, first) = match self.bet {
             Bet::Bounded { threshold, first } => (standard - threshold, first),
             Bet::SubGaussian {
@@ -208,7 +195,7 @@ impl Detector {
             } => {
                 let p = watched.safe_probability;
                 if !(p > 0.0) {
-                    return Evidence::default();
+                    return 0.0;
                 }
                 let safe = if watched.is_safe { factor / p } else { 0.0 };
                 let first = match direction {
@@ -230,20 +217,16 @@ impl Detector {
         threshold: f64,
         first: f64,
         norms: &[f64; BETS],
-    ) -> Evidence {
+    ) -> f64 {
         let factor = |k: usize| libm::exp(first * HALVES[k] * standard - norms[k]).min(MOST);
         let factors = std::array::from_fn(factor);
         self.multiply(&factors, standard - threshold)
     }
 
     #[inline(always)]
-    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> Evidence {
-        let [gamma, warning] = self.starts;
+    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
         let state = &mut self.state;
-        let evidence = Evidence {
-            alarm: grow(&mut state.wealth, gamma, factors),
-            warning: grow(&mut state.warning, warning, factors),
-        };
+        let evidence = grow(&mut state.wealth, self.start, factors);
         state.watched += 1;
         // Chosen without a branch: random numbers decide, and could not be predicted.
         let goes_on = state.cusum > 1.0;
@@ -253,9 +236,9 @@ impl Detector {
         let base = if goes_on { state.cusum } else { 1.0 };
         let cusum = base * factors[MIDDLE];
         state.cusum = if cusum < MOST { cusum } else { MOST };
-        state.trace.add(state.watched, evidence.alarm);
+        state.trace.add(state.watched, evidence);
         if state.watched.is_multiple_of(BLOCK) {
-            self.renew_starts();
+            self.renew_start();
         }
         evidence
     }
@@ -318,13 +301,16 @@ fn holds_in_each(guardrail: &Standard) -> bool {
 #[inline(always)]
 fn grow(wealth: &mut [f64; BETS], start: f64, factors: &[f64; BETS]) -> f64 {
     for k in 0..BETS {
-        // A ceiling keeps it finite where nobody reacts to the alarm.
-        let next = (wealth[k] + start) * factors[k];
-        wealth[k] = if next < MOST { next } else { MOST };
+        wealth[k] = (wealth[k] + start) * factors[k];
     }
     // Pairs of pairs, so that no addition waits for all before it.
     let w = &*wealth;
     let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
+    if total >= MOST {
+        // A ceiling keeps it finite where nobody reacts to the alarm.
+        *wealth = wealth.map(|own| own.min(MOST));
+        return MOST;
+    }
     total / BETS as f64
 }
 
@@ -337,7 +323,7 @@ impl DetectorState {
     /// Returns true if every number can stand in a detector.
     pub(super) fn is_sound(&self) -> bool {
         let sound = |x: &f64| (0.0..=MOST).contains(x);
-        self.wealth.iter().chain(&self.warning).all(sound)
+        self.wealth.iter().all(sound)
             && sound(&self.cusum)
             && self.since.1.is_finite()
             // Counts beyond any life would make the next one overflow.
@@ -378,6 +364,8 @@ impl Trace {
 
 /// δ_b by default.
 pub(crate) const ALARM_DELTA: f64 = 0.001;
+/// The evidence at which a breach raises a warning: false with probability 3% at most, ever.
+pub(super) const WARNING_LEVEL: f64 = 1.0 / 0.03;
 
 /// Omits the default from what is written.
 pub(crate) fn is_usual(alarm_delta: &f64) -> bool {

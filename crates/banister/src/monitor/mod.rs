@@ -6,7 +6,7 @@
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
 //! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | ≤ δ_b, ever |
-//! | `breach_warning` | the same, sooner: a warning | 3% within a million outcomes |
+//! | `breach_warning` | the same, sooner: a warning | ≤ 3%, ever |
 //! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
 //! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
 //! | `drift` | two windows of an arm's outcomes: its mean moves faster than declared | ≤ δ + δ_o, ever |
@@ -37,7 +37,7 @@ pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
 use declared::{Declared, Sums};
 pub(crate) use detector::{ALARM_DELTA, is_usual};
-use detector::{Detector, DetectorState, Evidence, detectors_in_each, detectors_of_all};
+use detector::{Detector, DetectorState, WARNING_LEVEL, detectors_in_each, detectors_of_all};
 use missing::Missing;
 pub(crate) use order::{Drawn, Turn};
 use order::{Order, WIDEST, WINDOW};
@@ -520,7 +520,7 @@ impl Monitor {
             };
             let standard = problem.guardrails[i].standardise(cost);
             let evidence = detector.observe(&watched, cost, standard);
-            if evidence.warning >= 1.0 || evidence.alarm >= self.config.alarm_level {
+            if evidence >= WARNING_LEVEL.min(self.config.alarm_level) {
                 next = next.or(self.breach(problem, i, None, evidence, taken));
             }
         }
@@ -555,7 +555,7 @@ impl Monitor {
             };
             let standard = problem.guardrails[i].standardise(cost);
             let evidence = detector.observe(&watched, cost, standard);
-            if evidence.warning >= 1.0 || evidence.alarm >= self.config.alarm_level {
+            if evidence >= WARNING_LEVEL.min(self.config.alarm_level) {
                 next = next.or(self.breach(problem, i, Some(segment), evidence, taken));
             }
         }
@@ -568,7 +568,7 @@ impl Monitor {
         problem: &CheckedProblem,
         guardrail: usize,
         segment: Option<usize>,
-        evidence: Evidence,
+        evidence: f64,
         taken: u64,
     ) -> Next {
         let detectors = match segment {
@@ -580,11 +580,11 @@ impl Monitor {
         };
         let (outcomes, excess) = detector.recent();
         let mean = detector.in_units(&problem.guardrails[guardrail], excess);
-        let acts = evidence.alarm >= self.config.alarm_level;
-        let (kind, evidence) = if acts {
-            (AlarmKind::Breach, evidence.alarm)
+        let acts = evidence >= self.config.alarm_level;
+        let kind = if acts {
+            AlarmKind::Breach
         } else {
-            (AlarmKind::BreachWarning, evidence.warning)
+            AlarmKind::BreachWarning
         };
         self.raise(Alarm {
             kind,

@@ -32,8 +32,8 @@ impl ArmLearner {
         }
     }
 
-    /// t: outcomes that the estimates of the arms on offer rest on, with those that wait, down to five binary digits, where optimism goes by
-    /// them. When it grows, so do the indices of arms that are not played.
+    /// t: outcomes that the estimates of the arms on offer rest on, with those that wait, down to five binary digits,
+    /// where optimism goes by them. When it grows, so do the indices of arms that are not played.
     pub(super) fn known(&self, shell: &Shell) -> u64 {
         if self.checked.config.optimism != Optimism::Index {
             return 0;

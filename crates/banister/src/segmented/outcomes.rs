@@ -42,13 +42,10 @@ impl SegmentLearner {
     /// The outcome of a decision will never come: one that is waited for, or else of this arm in its segment.
     pub(super) fn abandon(&mut self, shell: &mut Shell, pending: &Pending) -> Next {
         let decision = pending.decision;
-        if let Some(s) = self.entered.filter(|_| {
-            shell
-                .monitor
-                .is_waited_for(pending.decision, pending.action)
-        }) {
-            self.waiting
-                .end(self.segments.list[s].pairs[pending.action]);
+        let arm = pending.action;
+        let is_waited_for = shell.monitor.is_waited_for(decision, arm);
+        if let Some(s) = self.entered.filter(|_| is_waited_for) {
+            self.waiting.end(self.segments.list[s].pairs[arm]);
         }
         let given_up = if pending.safe_probability.is_some() {
             shell.monitor.give_up(decision)
@@ -56,7 +53,7 @@ impl SegmentLearner {
             let is_current = shell.monitor.is_current(Origin::Announced(decision));
             let time = shell.time_of_pending(pending);
             is_current.then(|| Drawn {
-                arm: pending.action,
+                arm,
                 segment: self.entered,
                 pooled: self.block() == POOL && decision > self.pool_since,
                 safe_probability: None,

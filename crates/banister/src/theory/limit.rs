@@ -50,7 +50,7 @@ pub struct CertifiedCost {
     pub threshold: f64,
 }
 
-/// What is known of the law of a cost, beside its mean.
+/// Law of a cost, as far as it is known beside its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CostLaw {
     /// The mean is known.
@@ -70,7 +70,7 @@ pub enum CostLaw {
 }
 
 impl CostLaw {
-    /// How far above the mean a bound at level δ typically lies after t outcomes, z being z_δ; below it for the mirrored
+    /// Typical distance from the mean up to its bound at level δ after t outcomes, z being z_δ; below it for the mirrored
     /// cost.
     pub fn width(self, mean: f64, t: u64, delta: f64, z: f64, mirrored: bool) -> f64 {
         match self {
