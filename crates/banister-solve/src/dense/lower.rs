@@ -128,40 +128,41 @@ pub fn inverse_factor(
     true
 }
 
-/// Cholesky factor of Σ + shift·I by rows, from the lower triangle of `sigma`; false if that is not
-/// positive definite.
-#[must_use]
-pub fn factor_shifted(
-    sigma: &[f64],
-    stride: usize,
-    d: usize,
-    shift: f64,
-    factor: &mut Vec<f64>,
-) -> bool {
-    factor.clear();
-    factor.resize(d * stride, 0.0);
-    for j in 0..d {
-        let square = factor_row(sigma, stride, j, shift, factor);
-        if !(square > 0.0 && square < f64::INFINITY) {
-            return false;
-        }
-        factor[j * stride + j] = square.sqrt();
-    }
-    true
-}
-
 wide! {
-    /// Row j of the Cholesky factor of Σ + shift·I up to its diagonal, whose square is returned.
-    fn factor_row(sigma: &[f64], stride: usize, j: usize, shift: f64, factor: &mut [f64]) -> f64 {
-        let (above, row) = factor.split_at_mut(j * stride);
-        for k in 0..j {
-            // Beyond k this row is still zero, so whole chunks may be taken.
-            let to = k.div_ceil(LANES) * LANES;
-            let other = &above[k * stride..][..stride];
-            let sum = dot_chunks(&row[..to], &other[..to]);
-            row[k] = (sigma[j * stride + k] - sum) / other[k];
+    /// Cholesky factor L of Σ + shift·I from the lower triangle of `sigma`: L' by rows, as sums then run along rows
+    /// and take no order of lanes; false if that is not positive definite.
+    #[must_use]
+    pub fn factor_shifted(sigma: &[f64], stride: usize, d: usize, shift: f64, factor: &mut Vec<f64>) -> bool {
+        factor.clear();
+        factor.resize(d * stride, 0.0);
+        for k in 0..d {
+            let (above, row) = factor.split_at_mut(k * stride);
+            for j in k..d {
+                row[j] = sigma[j * stride + k];
+            }
+            row[k] += shift;
+            let first = k / LANES;
+            let (chunks, _) = row[..stride].as_chunks_mut::<LANES>();
+            for (c, out) in chunks.iter_mut().enumerate().skip(first) {
+                let mut left = *out;
+                for above in above.chunks_exact(stride) {
+                    let (chunks, _) = above.as_chunks::<LANES>();
+                    for lane in 0..LANES {
+                        left[lane] -= above[k] * chunks[c][lane];
+                    }
+                }
+                *out = left;
+            }
+            let square = row[k];
+            if !(square > 0.0 && square < f64::INFINITY) {
+                return false;
+            }
+            let root = square.sqrt();
+            row[first * LANES..stride].iter_mut().for_each(|x| *x /= root);
+            // Before the diagonal, whole chunks have left something.
+            row[first * LANES..k].fill(0.0);
+            row[k] = root;
         }
-        let to = j.div_ceil(LANES) * LANES;
-        sigma[j * stride + j] + shift - dot_chunks(&row[..to], &row[..to])
+        true
     }
 }

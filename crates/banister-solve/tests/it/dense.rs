@@ -258,7 +258,7 @@ fn a_shifted_factor_multiplies_out() {
         ));
         for j in 0..d {
             for k in 0..=j {
-                let product: f64 = (0..=k).map(|i| l[j * wide + i] * l[k * wide + i]).sum();
+                let product: f64 = (0..=k).map(|i| l[i * wide + j] * l[i * wide + k]).sum();
                 let shifted = sigma[j][k] + if j == k { 4.0 } else { 0.0 };
                 assert!(close(product, shifted));
             }
