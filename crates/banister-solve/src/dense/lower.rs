@@ -13,6 +13,19 @@ wide! {
     }
 }
 
+wide! {
+    /// out = W'y over the first rows of a lower triangular W, as many as y has numbers; `out` is padded to whole chunks.
+    pub fn transposed_times(w: &[f64], stride: usize, y: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (j, (row, y)) in w.chunks_exact(stride).zip(y).enumerate() {
+            let to = (j / LANES + 1) * LANES;
+            for (out, w) in out[..to].iter_mut().zip(&row[..to]) {
+                *out += w * y;
+            }
+        }
+    }
+}
+
 /// Inner product of two vectors, in a fixed order.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -183,6 +183,9 @@ proptest! {
                 let solved = |k: usize| (k..to).map(|j| w[j * wide + k] * y[j]).sum::<f64>();
                 let length = (0..to).map(|k| solved(k) * solved(k)).sum::<f64>().sqrt();
                 prop_assert!(close(filled.solved[side][a], length));
+                let mut one = vec![1.0; wide];
+                dense::transposed_times(&w, wide, &y[..to], &mut one);
+                prop_assert!(close(dense::dot(&one, &one).sqrt(), length));
             }
             for (means, weights) in filled.means.iter().zip(&whitened) {
                 let expected: f64 = weights.iter().zip(&y).map(|(w, y)| w * y).sum();

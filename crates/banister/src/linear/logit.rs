@@ -230,10 +230,15 @@ impl Logit {
 
     fn view(&mut self, reach: Reach, write: impl FnOnce(&mut [f64])) -> View {
         write(&mut self.x[..self.dimension]);
-        self.regression.whiten(&self.x, &mut self.y);
-        let (x, y) = (&self.x[..], &self.y[..self.dimension]);
-        let (centre, square) = (self.regression.predict(0, y), dense::dot(y, y));
-        let most = self.parameter_norm * dense::dot(x, x).sqrt();
+        let norm = dense::dot(&self.x, &self.x);
+        let most = self.parameter_norm * norm.sqrt();
+        let (centre, square) = if self.regression.is_blank() {
+            (0.0, norm / self.regression.lambda())
+        } else {
+            self.regression.whiten(&self.x, &mut self.y);
+            let y = &self.y[..self.dimension];
+            (self.regression.predict(0, y), dense::dot(y, y))
+        };
         View::new(centre, square, self.radius(reach), most)
     }
 
