@@ -142,8 +142,8 @@ pub fn inverse_factor(
 }
 
 wide! {
-    /// Cholesky factor L of Σ + shift·I from the lower triangle of `sigma`: L' by rows, as sums then run along rows
-    /// and take no order of lanes; false if that is not positive definite.
+    /// Cholesky factor L of Σ + shift·I from the lower triangle of `sigma`: L' by rows, as a chunk of a row is then
+    /// summed at once; false if that is not positive definite.
     #[must_use]
     pub fn factor_shifted(sigma: &[f64], stride: usize, d: usize, shift: f64, factor: &mut Vec<f64>) -> bool {
         factor.clear();
@@ -157,14 +157,18 @@ wide! {
             let first = k / LANES;
             let (chunks, _) = row[..stride].as_chunks_mut::<LANES>();
             for (c, out) in chunks.iter_mut().enumerate().skip(first) {
-                let mut left = *out;
-                for above in above.chunks_exact(stride) {
+                // In the order of `dot`.
+                let mut sums = [[0.0; LANES]; LANES];
+                for (i, above) in above.chunks_exact(stride).enumerate() {
                     let (chunks, _) = above.as_chunks::<LANES>();
                     for lane in 0..LANES {
-                        left[lane] -= above[k] * chunks[c][lane];
+                        sums[i % LANES][lane] += above[k] * chunks[c][lane];
                     }
                 }
-                *out = left;
+                let [a, b, c, d, e, f, g, h] = sums;
+                for i in 0..LANES {
+                    out[i] -= ((a[i] + e[i]) + (b[i] + f[i])) + ((c[i] + g[i]) + (d[i] + h[i]));
+                }
             }
             let square = row[k];
             if !(square > 0.0 && square < f64::INFINITY) {

@@ -328,7 +328,9 @@ impl Regression {
     /// ‖z‖² in Σ⊥⁻¹ and ‖Σ⊥⁻¹z‖ of whitened features, in the coordinates of a signal; `room` is padded.
     pub(crate) fn lengths(&self, signal: usize, y: &[f64], room: &mut [f64]) -> [f64; 2] {
         let y = &y[..self.coordinates[signal]];
-        [dense::dot(y, y), self.solved(y, room)]
+        dense::transposed_times(&self.state.factor, self.stride, y, room);
+        let solved = &room[..self.d];
+        [dense::dot(y, y), dense::dot(solved, solved).sqrt()]
     }
 
     /// True if it keeps the levels of a grid of ridges.
