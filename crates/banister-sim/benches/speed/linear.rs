@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use banister::oplb::{OplbRadius, Solver};
 use banister::solve::Status;
-use banister::{Agent as _, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
+use banister::{Agent as _, Guardrail, Link, Oplb, OplbConfig, Outcome, Problem, Round};
 use banister_sim::{ExperimentConfig, Options, Progress};
 use ndarray::Array2;
 use ndarray::linalg::general_mat_mul;
@@ -169,13 +169,19 @@ pub fn linear() -> Result<(), Failure> {
         radius: Some(OplbRadius::Logdet),
         ..linearised.clone()
     };
+    let logistic = OplbConfig {
+        link: Link::Logistic,
+        parameter_norm: Some(3.0),
+        ..linearised.clone()
+    };
     for (d, k, fresh, target) in [
         (16, 100, true, 10e3),
         (16, 100, false, 1.5e3),
+        (32, 500, true, 200e3),
+        (32, 500, false, 200e3),
         (64, 1000, true, 0.0),
     ] {
         let rounds = play(d, k, fresh, &linearised)?;
-        let single = play(d, k, fresh, &logdet)?;
         let set = if fresh {
             "new actions"
         } else {
@@ -194,9 +200,12 @@ pub fn linear() -> Result<(), Failure> {
             )
         };
         print(&name, &rounds, &against);
-        let times = rounds.at(0.5) / single.at(0.5);
-        let against = format!("{times:.2} times that for multiscale radii");
-        print(&format!("{name}, logdet"), &single, &against);
+        for (kind, config) in [("logdet", &logdet), ("logistic", &logistic)] {
+            let other = play(d, k, fresh, config)?;
+            let times = other.at(0.5) / rounds.at(0.5);
+            let against = format!("{times:.2} times multiscale radii without a link");
+            print(&format!("{name}, {kind}"), &other, &against);
+        }
     }
     for (k, median, p99) in [
         (10, 6e3, f64::INFINITY),

@@ -13,6 +13,19 @@ wide! {
     }
 }
 
+wide! {
+    /// out = W'y over the first rows of a lower triangular W, as many as y has numbers; `out` is padded to whole chunks.
+    pub fn transposed_times(w: &[f64], stride: usize, y: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (j, (row, y)) in w.chunks_exact(stride).zip(y).enumerate() {
+            let to = (j / LANES + 1) * LANES;
+            for (out, w) in out[..to].iter_mut().zip(&row[..to]) {
+                *out += w * y;
+            }
+        }
+    }
+}
+
 /// Inner product of two vectors, in a fixed order.
 #[inline]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -128,40 +141,45 @@ pub fn inverse_factor(
     true
 }
 
-/// Cholesky factor of Σ + shift·I by rows, from the lower triangle of `sigma`; false if that is not
-/// positive definite.
-#[must_use]
-pub fn factor_shifted(
-    sigma: &[f64],
-    stride: usize,
-    d: usize,
-    shift: f64,
-    factor: &mut Vec<f64>,
-) -> bool {
-    factor.clear();
-    factor.resize(d * stride, 0.0);
-    for j in 0..d {
-        let square = factor_row(sigma, stride, j, shift, factor);
-        if !(square > 0.0 && square < f64::INFINITY) {
-            return false;
-        }
-        factor[j * stride + j] = square.sqrt();
-    }
-    true
-}
-
 wide! {
-    /// Row j of the Cholesky factor of Σ + shift·I up to its diagonal, whose square is returned.
-    fn factor_row(sigma: &[f64], stride: usize, j: usize, shift: f64, factor: &mut [f64]) -> f64 {
-        let (above, row) = factor.split_at_mut(j * stride);
-        for k in 0..j {
-            // Beyond k this row is still zero, so whole chunks may be taken.
-            let to = k.div_ceil(LANES) * LANES;
-            let other = &above[k * stride..][..stride];
-            let sum = dot_chunks(&row[..to], &other[..to]);
-            row[k] = (sigma[j * stride + k] - sum) / other[k];
+    /// Cholesky factor L of Σ + shift·I from the lower triangle of `sigma`: L' by rows, as a chunk of a row is then
+    /// summed at once; false if that is not positive definite.
+    #[must_use]
+    pub fn factor_shifted(sigma: &[f64], stride: usize, d: usize, shift: f64, factor: &mut Vec<f64>) -> bool {
+        factor.clear();
+        factor.resize(d * stride, 0.0);
+        for k in 0..d {
+            let (above, row) = factor.split_at_mut(k * stride);
+            for j in k..d {
+                row[j] = sigma[j * stride + k];
+            }
+            row[k] += shift;
+            let first = k / LANES;
+            let (chunks, _) = row[..stride].as_chunks_mut::<LANES>();
+            for (c, out) in chunks.iter_mut().enumerate().skip(first) {
+                // In the order of `dot`.
+                let mut sums = [[0.0; LANES]; LANES];
+                for (i, above) in above.chunks_exact(stride).enumerate() {
+                    let (chunks, _) = above.as_chunks::<LANES>();
+                    for lane in 0..LANES {
+                        sums[i % LANES][lane] += above[k] * chunks[c][lane];
+                    }
+                }
+                let [a, b, c, d, e, f, g, h] = sums;
+                for i in 0..LANES {
+                    out[i] -= ((a[i] + e[i]) + (b[i] + f[i])) + ((c[i] + g[i]) + (d[i] + h[i]));
+                }
+            }
+            let square = row[k];
+            if !(square > 0.0 && square < f64::INFINITY) {
+                return false;
+            }
+            let root = square.sqrt();
+            row[first * LANES..stride].iter_mut().for_each(|x| *x /= root);
+            // Before the diagonal, whole chunks have left something.
+            row[first * LANES..k].fill(0.0);
+            row[k] = root;
         }
-        let to = j.div_ceil(LANES) * LANES;
-        sigma[j * stride + j] + shift - dot_chunks(&row[..to], &row[..to])
+        true
     }
 }

@@ -17,6 +17,7 @@ pub use intervals::{
 };
 pub use lower::{
     add_product, add_square, dot, factor_shifted, inverse_factor, lower_times, lower_times_table,
+    transposed_times,
 };
 pub use pass::{WhitenPass, Whitened};
 pub use rank_one::{Followed, RankOne};

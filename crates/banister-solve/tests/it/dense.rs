@@ -183,6 +183,9 @@ proptest! {
                 let solved = |k: usize| (k..to).map(|j| w[j * wide + k] * y[j]).sum::<f64>();
                 let length = (0..to).map(|k| solved(k) * solved(k)).sum::<f64>().sqrt();
                 prop_assert!(close(filled.solved[side][a], length));
+                let mut one = vec![1.0; wide];
+                dense::transposed_times(&w, wide, &y[..to], &mut one);
+                prop_assert!(close(dense::dot(&one, &one).sqrt(), length));
             }
             for (means, weights) in filled.means.iter().zip(&whitened) {
                 let expected: f64 = weights.iter().zip(&y).map(|(w, y)| w * y).sum();
@@ -258,7 +261,7 @@ fn a_shifted_factor_multiplies_out() {
         ));
         for j in 0..d {
             for k in 0..=j {
-                let product: f64 = (0..=k).map(|i| l[j * wide + i] * l[k * wide + i]).sum();
+                let product: f64 = (0..=k).map(|i| l[i * wide + j] * l[i * wide + k]).sum();
                 let shifted = sigma[j][k] + if j == k { 4.0 } else { 0.0 };
                 assert!(close(product, shifted));
             }

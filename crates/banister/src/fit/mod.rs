@@ -167,7 +167,7 @@ impl Fit {
             // The features are followed by zeros up to whole chunks.
             sum: vec![0.0; head + padded],
             whitened: vec![0.0; d],
-            solved: vec![0.0; d],
+            solved: vec![0.0; padded],
         }
     }
 

@@ -23,7 +23,9 @@ pub struct Actions {
     /// Length of the longest.
     pub longest: f64,
     /// Features as offered, one after another, the safe action included.
-    features: Vec<f64>,
+    pub(super) features: Vec<f64>,
+    /// ‖x‖² of every action.
+    pub(super) norms: Vec<f64>,
     /// Last coordinate of x̃.
     last: Vec<f64>,
     /// Lengths and predictions of all actions.
@@ -78,7 +80,9 @@ impl Actions {
             }
         }
         let squares = self.features.chunks_exact(d).map(|x| dense::dot(x, x));
-        self.longest = squares.fold(0.0, f64::max).sqrt();
+        self.norms.clear();
+        self.norms.extend(squares);
+        self.longest = self.norms.iter().copied().fold(0.0, f64::max).sqrt();
         self.count = self.features.len() / d;
         self.stride = dense::stride(self.count);
         self.is_current = false;

@@ -24,7 +24,7 @@ impl Link {
 
 /// σ(z).
 #[inline]
-pub(super) fn sigmoid(z: f64) -> f64 {
+pub(crate) fn sigmoid(z: f64) -> f64 {
     if z >= 0.0 {
         1.0 / (1.0 + libm::exp(-z))
     } else {

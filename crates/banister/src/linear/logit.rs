@@ -33,11 +33,13 @@
 //! 1/min σ' enters: curvature is counted where the outcomes are. Where the safe action's mean is known, a large multiple
 //! of (⟨x_0, θ⟩ − z_0)² is in F too: it is 0 at the parameter.
 
-use banister_solve::dense;
+use banister_solve::dense::{self, WhitenPass, Whitened};
 use serde::{Deserialize, Serialize};
 
+use super::actions::{Actions, Columns};
 use super::link::{curvature, sigmoid};
 use super::regression::{Regression, RegressionState, Update};
+use super::space::Space;
 
 /// Curvature below which an outcome says too little to be counted; known before it.
 const FLAT: f64 = 1e-9;
@@ -65,6 +67,17 @@ pub(crate) struct Logit {
     y: Vec<f64>,
     targets: Vec<f64>,
     update: Update,
+    /// Room for a pass over all actions.
+    pass: Pass,
+}
+
+/// Tables of a pass over all actions: θ̂ whitened, predictions and lengths, last coordinates, a chunk of actions.
+#[derive(Debug, Clone, Default)]
+struct Pass {
+    whitened: [Vec<f64>; 1],
+    columns: Columns,
+    last: Vec<f64>,
+    room: Vec<f64>,
 }
 
 /// State that a snapshot keeps.
@@ -114,6 +127,25 @@ struct View {
 }
 
 impl View {
+    /// From ⟨x, θ̂⟩, ‖x‖² in H⁻¹, the set's radius and the most that |⟨x, θ⟩| can be.
+    fn new(centre: f64, square: f64, radius: f64, most: f64) -> Self {
+        let width = radius * square.sqrt();
+        // Written so that NaN says nothing.
+        let (lower, upper) = ((centre - width).max(-most), (centre + width).min(most));
+        // Should they contradict each other, the declared S does too: nothing is known but that.
+        let (lower, upper) = if lower <= upper {
+            (lower, upper)
+        } else {
+            (-most, most)
+        };
+        Self {
+            centre,
+            square,
+            lower,
+            upper,
+        }
+    }
+
     /// The mean, in [0, 1].
     fn ends(&self) -> Ends {
         Ends {
@@ -135,6 +167,7 @@ impl Logit {
             y: vec![0.0; regression.padded()],
             targets: vec![0.0; regression.padded_signals()],
             update: Update::default(),
+            pass: Pass::default(),
             dimension: d,
             regression,
             parameter_norm,
@@ -197,24 +230,58 @@ impl Logit {
 
     fn view(&mut self, reach: Reach, write: impl FnOnce(&mut [f64])) -> View {
         write(&mut self.x[..self.dimension]);
-        self.regression.whiten(&self.x, &mut self.y);
-        let (x, y) = (&self.x[..], &self.y[..self.dimension]);
-        let (centre, square) = (self.regression.predict(0, y), dense::dot(y, y));
-        let most = self.parameter_norm * dense::dot(x, x).sqrt();
-        let width = self.radius(reach) * square.sqrt();
-        // Written so that NaN says nothing.
-        let (lower, upper) = ((centre - width).max(-most), (centre + width).min(most));
-        // Should they contradict each other, the declared S does too: nothing is known but that.
-        let (lower, upper) = if lower <= upper {
-            (lower, upper)
+        let norm = dense::dot(&self.x, &self.x);
+        let most = self.parameter_norm * norm.sqrt();
+        let (centre, square) = if self.regression.is_blank() {
+            (0.0, norm / self.regression.lambda())
         } else {
-            (-most, most)
+            self.regression.whiten(&self.x, &mut self.y);
+            let y = &self.y[..self.dimension];
+            (self.regression.predict(0, y), dense::dot(y, y))
         };
-        View {
-            centre,
-            square,
-            lower,
-            upper,
+        View::new(centre, square, self.radius(reach), most)
+    }
+
+    /// Ends of ⟨x, θ⟩ of all actions, in one pass over them; `put` takes the number of each.
+    pub(crate) fn view_all(
+        &mut self,
+        reach: Reach,
+        (actions, space): (&Actions, &Space),
+        mut put: impl FnMut(usize, [f64; 2]),
+    ) {
+        let radius = self.radius(reach);
+        let Pass {
+            whitened,
+            columns: Columns { squares, means, .. },
+            last,
+            room,
+        } = &mut self.pass;
+        self.regression.whitened(0, &mut whitened[0]);
+        means.resize(1, Vec::new());
+        let lists = squares.iter_mut().chain(&mut *means).chain([&mut *last]);
+        lists.for_each(|list| list.resize(actions.stride, 0.0));
+        let (factor, factor_stride) = self.regression.factor();
+        let pass = WhitenPass {
+            features: &actions.features,
+            reflector: &space.reflector,
+            factor,
+            factor_stride,
+            across: self.dimension,
+            whitened,
+        };
+        pass.run(&mut Whitened {
+            table: None,
+            stride: actions.stride,
+            squares,
+            last,
+            means,
+            solved: None,
+            room,
+        });
+        for (a, norm) in actions.norms.iter().enumerate() {
+            let most = self.parameter_norm * norm.sqrt();
+            let View { lower, upper, .. } = View::new(means[0][a], squares[1][a], radius, most);
+            put(a, [lower, upper]);
         }
     }
 

@@ -25,7 +25,7 @@ pub use evidence::{
     Evidence, EvidenceState, Limit, LinearSignal, Ridge, Setup, Tables, with_zero_costs,
 };
 pub use link::Link;
-pub(crate) use link::log_odds;
+pub(crate) use link::{log_odds, sigmoid};
 pub(crate) use logit::{Ends, Logit, LogitState, Reach, restore_logits};
 pub use parameter_norm::{check_parameter_norm, parameter_norm};
 pub(crate) use parameter_norm::{check_safe_costs, declared_norm};

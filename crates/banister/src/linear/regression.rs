@@ -325,19 +325,12 @@ impl Regression {
         rows.zip(y).map(|(row, y)| row[signal] * y).sum()
     }
 
-    /// ‖z‖² in Σ⊥⁻¹ and ‖Σ⊥⁻¹z‖ of whitened features, in the coordinates of a signal; `room` for d numbers.
+    /// ‖z‖² in Σ⊥⁻¹ and ‖Σ⊥⁻¹z‖ of whitened features, in the coordinates of a signal; `room` is padded.
     pub(crate) fn lengths(&self, signal: usize, y: &[f64], room: &mut [f64]) -> [f64; 2] {
         let y = &y[..self.coordinates[signal]];
-        room.fill(0.0);
-        for (j, (y, row)) in y
-            .iter()
-            .zip(self.state.factor.chunks_exact(self.stride))
-            .enumerate()
-        {
-            let solved = room[..=j].iter_mut().zip(row);
-            solved.for_each(|(solved, w)| *solved += y * w);
-        }
-        [dense::dot(y, y), dense::dot(room, room).sqrt()]
+        dense::transposed_times(&self.state.factor, self.stride, y, room);
+        let solved = &room[..self.d];
+        [dense::dot(y, y), dense::dot(solved, solved).sqrt()]
     }
 
     /// True if it keeps the levels of a grid of ridges.
@@ -368,12 +361,7 @@ impl Regression {
 
     /// ‖Σ⁻¹x‖ = ‖Wᵀy‖, given y = W x̃; `room` has as many numbers as are padded.
     pub(crate) fn solved(&self, y: &[f64], room: &mut [f64]) -> f64 {
-        room.fill(0.0);
-        for (row, y) in self.state.factor.chunks_exact(self.stride).zip(y) {
-            for (out, w) in room.iter_mut().zip(row) {
-                *out += w * y;
-            }
-        }
+        dense::transposed_times(&self.state.factor, self.stride, y, room);
         dense::dot(room, room).sqrt()
     }
 

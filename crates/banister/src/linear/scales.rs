@@ -180,9 +180,9 @@ impl Regression {
             }
             let mut solved: Vec<f64> = Vec::new();
             for j in 0..n {
-                let row = &factor[j * stride..];
-                let known: f64 = solved.iter().zip(row).map(|(a, b)| a * b).sum();
-                solved.push((noise[j] - known) / row[j]);
+                let column = factor[j..].iter().step_by(stride);
+                let known: f64 = solved.iter().zip(column).map(|(a, b)| a * b).sum();
+                solved.push((noise[j] - known) / factor[j * stride + j]);
             }
             solved.iter().map(|x| x * x).sum::<f64>().sqrt()
         })

@@ -3,9 +3,8 @@
 use banister_solve::dense;
 
 use super::FeatureLearner;
-use super::linked::view_actions;
 use super::width::Width;
-use crate::linear::{index_width, upper_end};
+use crate::linear::{index_width, sigmoid, upper_end};
 use crate::optimism::Optimism;
 
 /// The safe action's own bounds, in standard units.
@@ -123,25 +122,30 @@ impl FeatureLearner {
         let means = &self.evidence.actions.columns.means;
         let squares = &self.evidence.actions.columns.squares;
         let solved = &self.evidence.actions.solved;
+        let offered = (&self.evidence.actions, &self.evidence.space);
         for (i, guardrail) in self.evidence.problem.guardrails.iter().enumerate() {
             let (lower, upper) = (
                 self.plan.bounds.cost_lower[i][column],
                 self.plan.bounds.cost_upper[i][column],
             );
             let side = usize::from(self.evidence.regression.is_whole(i + 1));
-            let (means, offset) = (&means[i + 1], self.evidence.signals[i + 1].offset);
-            let width = self.width(i + 1);
+            let offset = self.evidence.signals[i + 1].offset;
+            let (width, reach) = (self.width(i + 1), self.reach_of(i + 1));
             let rounding = self.rounding_beside(i + 1);
             let (lowers, uppers) = (
                 &mut self.plan.bounds.cost_lower[i][..count],
                 &mut self.plan.bounds.cost_upper[i][..count],
             );
-            match width {
-                Width::Ellipsoid(radius) => {
-                    dense::both_ends(means, offset, &squares[side], radius, lowers, uppers);
+            match (&mut self.logits[i + 1], width) {
+                (Some(logit), _) => logit.view_all(reach, offered, |a, [lower, upper]| {
+                    (lowers[a], uppers[a]) = (sigmoid(lower), sigmoid(upper));
+                }),
+                (None, Width::Ellipsoid(radius)) => {
+                    let (means, squares) = (&means[i + 1], &squares[side]);
+                    dense::both_ends(means, offset, squares, radius, lowers, uppers);
                 }
-                Width::Levels(widths) => {
-                    let (squares, solved) = (&squares[side], &solved[side]);
+                (None, Width::Levels(widths)) => {
+                    let (means, squares, solved) = (&means[i + 1], &squares[side], &solved[side]);
                     dense::both_ends_within(
                         means, offset, squares, solved, &widths, lowers, uppers,
                     );
@@ -156,13 +160,6 @@ impl FeatureLearner {
                     self.plan.bounds.cost_upper[i][a] =
                         (self.plan.bounds.cost_upper[i][a] + reach).min(1.0);
                 }
-            }
-            let reach = self.reach_of(i + 1);
-            if let Some(logit) = &mut self.logits[i + 1] {
-                view_actions(logit, &self.evidence, reach, |a, ends| {
-                    self.plan.bounds.cost_lower[i][a] = ends.lower;
-                    self.plan.bounds.cost_upper[i][a] = ends.upper;
-                });
             }
             if guardrail.factor != 0.0 {
                 // (1 − f)·y_0 has ends (lower, upper): y_0 itself.
@@ -187,13 +184,17 @@ impl FeatureLearner {
             dense::reach(&means[0], offset, &squares[1], rho, v);
             v[column] = safe.centre + rho * safe.length;
         } else {
-            let (width, rounding) = (self.width(0), self.rounding_beside(0));
+            let (width, reach) = (self.width(0), self.reach_of(0));
+            let rounding = self.rounding_beside(0);
             let upper = &mut self.plan.bounds.reward_upper[..count];
-            match width {
-                Width::Ellipsoid(beta) => {
+            match (&mut self.logits[0], width) {
+                (Some(logit), _) => logit.view_all(reach, offered, |a, [_, most]| {
+                    upper[a] = sigmoid(most);
+                }),
+                (None, Width::Ellipsoid(beta)) => {
                     dense::upper_ends(&means[0], offset, &squares[1], beta, upper);
                 }
-                Width::Levels(widths) => {
+                (None, Width::Levels(widths)) => {
                     let (squares, solved) = (&squares[1], &solved[1]);
                     dense::upper_ends_within(&means[0], offset, squares, solved, &widths, upper);
                 }
@@ -202,12 +203,6 @@ impl FeatureLearner {
                 for (upper, square) in upper.iter_mut().zip(&squares[1]) {
                     *upper = (*upper + rounding * square.sqrt()).min(1.0);
                 }
-            }
-            let reach = self.reach_of(0);
-            if let Some(logit) = &mut self.logits[0] {
-                view_actions(logit, &self.evidence, reach, |a, ends| {
-                    self.plan.bounds.reward_upper[a] = ends.upper;
-                });
             }
             self.plan.bounds.reward_upper[column] = safe.upper_end();
             if self.checked.optimism == Optimism::Index {

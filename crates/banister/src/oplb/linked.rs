@@ -2,7 +2,7 @@
 
 use super::FeatureLearner;
 use crate::fit::Forecast;
-use crate::linear::{Ends, Evidence, Logit, Reach};
+use crate::linear::Reach;
 
 impl FeatureLearner {
     /// True if a signal has a logistic link.
@@ -49,19 +49,5 @@ impl FeatureLearner {
                 });
             }
         }
-    }
-}
-
-/// Views all actions on offer: `put` takes the number of each and its ends.
-pub(super) fn view_actions(
-    logit: &mut Logit,
-    evidence: &Evidence,
-    reach: Reach,
-    mut put: impl FnMut(usize, Ends),
-) {
-    for action in 0..evidence.actions.count {
-        let x = evidence.actions.features(action);
-        let ends = logit.ends(reach, |turned| evidence.space.turn(x, turned));
-        put(action, ends);
     }
 }

@@ -208,7 +208,9 @@ impl Learner for FeatureLearner {
         if !self.evidence.is_reliable() {
             return Err(Fallback::IllConditioned);
         }
-        self.evidence.update_actions();
+        if !self.logits.iter().all(Option::is_some) {
+            self.evidence.update_actions();
+        }
         self.solved_at = self.learned();
         match self.checked.config.solver {
             Solver::Linearised => {

@@ -84,7 +84,8 @@ impl FeatureLearner {
 
     /// Most that rounding adds to that width, per unit of ‖x‖ in Σ⁻¹.
     pub(super) fn rounding_beside(&self, signal: usize) -> f64 {
-        if self.checked.single.is_some() && self.evidence.regression.is_whole(signal) {
+        let is_single = self.checked.single.is_some();
+        if self.is_linked(signal) || is_single && self.evidence.regression.is_whole(signal) {
             // The radius has it already.
             0.0
         } else {

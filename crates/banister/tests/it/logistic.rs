@@ -182,6 +182,47 @@ fn intervals_match_the_definition() {
     }
 }
 
+/// What a policy is certified to cost is the sum of its actions' own upper ends, looked at one by one: links for all
+/// signals, or for one of them, and sets of actions of many sizes.
+#[test]
+fn policies_rest_on_the_ends_of_single_actions() {
+    let world = World::new();
+    let known = world.mean(1, &world.safe);
+    for links in [
+        r#""reward": "logistic", "cost": "logistic""#,
+        r#""cost": "logistic""#,
+        r#""reward": "logistic""#,
+    ] {
+        let text = format!(r#"{{"links": {{{links}}}, "parameter_norm": 6.0}}"#);
+        let config: OplbConfig = serde_json::from_str(&text).unwrap();
+        let mut agent = Oplb::new(&world.problem(0.3, Some(known)), &config).unwrap();
+        let random = &mut Random::new(5);
+        let mut mixed = 0;
+        for round in 0..400 {
+            let actions: Vec<Vec<f64>> = (0..1 + round % 19).map(|_| context(random, 3)).collect();
+            agent.offer(&actions.concat()).unwrap();
+            let decision = agent.decide();
+            let (policy, drawn) = (decision.policy.clone(), decision.draw(random.unit()));
+            let certified = decision.guardrails[0].pessimistic_cost;
+            let mut upper = |a: usize| {
+                let own = (a < actions.len()).then(|| agent.interval(a, 1).unwrap().upper);
+                own.map_or(known, |upper| upper.clamp(0.0, 1.0))
+            };
+            let expected: f64 = policy.iter().map(|&(a, p)| p * upper(a)).sum();
+            assert!(
+                (certified - expected).abs() < 1e-9,
+                "{links} {round}: {certified} {expected}"
+            );
+            mixed += usize::from(policy.iter().any(|&(a, p)| a < actions.len() && p > 0.0));
+            let x = agent.features(drawn).unwrap().to_vec();
+            let (r, c) = (world.mean(0, &x), world.mean(1, &x));
+            let (r, c) = (random.bernoulli(r), random.bernoulli(c));
+            agent.observe(drawn, r, &[c]).unwrap();
+        }
+        assert!(mixed > 200, "{links}: {mixed}");
+    }
+}
+
 /// Runs in which a parameter left its set ever, and the worst ratio of a run on average.
 fn coverage(config: &OplbConfig, runs: u64, rounds: usize) -> (usize, f64) {
     let world = World::new();

@@ -213,11 +213,15 @@ impl ArmSets {
         mut put: impl FnMut(usize, Ends, f64),
     ) {
         let d = common.numbers;
-        self.x[..d].copy_from_slice(context);
-        self.regression.whiten(&self.x, &mut self.y);
-        room.resize(self.regression.padded(), 0.0);
-        let solved = self.regression.solved(&self.y[..d], room);
-        let square = dense::dot(&self.y[..d], &self.y[..d]);
+        let (mut square, mut solved) = (0.0, 0.0);
+        // Otherwise no signal looks at the regression.
+        if self.pulls > 0 && self.logits.iter().any(Option::is_none) {
+            self.x[..d].copy_from_slice(context);
+            self.regression.whiten(&self.x, &mut self.y);
+            room.resize(self.regression.padded(), 0.0);
+            solved = self.regression.solved(&self.y[..d], room);
+            square = dense::dot(&self.y[..d], &self.y[..d]);
+        }
         for signal in 0..common.signals {
             let reach = self.reach(common, signal);
             let (own, units) = &self.signals[signal];

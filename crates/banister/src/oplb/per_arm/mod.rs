@@ -148,17 +148,18 @@ impl Learner for ContextLearner {
     }
 
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
-        self.write_bounds(shell);
+        self.write_safe(shell);
         if self.context.is_none() || !self.plan.bounds.has_margin() {
             return Err(Fallback::MarginNotProven);
         }
+        self.write_bounds(shell);
         self.plan.planner.changed_all(&self.plan.bounds);
         self.plan
             .publish(shell, |arms, column| arms.offered()[column])
     }
 
     fn bound_safe(&mut self, shell: &mut Shell) -> f64 {
-        self.write_bounds(shell);
+        self.write_safe(shell);
         self.plan.write_safe_costs(shell);
         self.plan.bounds.reward_upper[self.plan.bounds.safe]
     }
@@ -389,12 +390,17 @@ impl ContextLearner {
         }
     }
 
-    /// Writes the bounds of every column, the safe one first: margins come from it.
-    fn write_bounds(&mut self, shell: &Shell) {
+    /// Writes the bounds of the safe column, and the margins that it leaves.
+    fn write_safe(&mut self, shell: &Shell) {
         self.write_ends(shell, shell.safe, 1);
-        self.ends[0] = self.ends[1].clone();
+        let [own, safe] = &mut self.ends;
+        own.clone_from(safe);
         self.write_column(shell, self.plan.bounds.safe);
         self.plan.bounds.update_margins(None);
+    }
+
+    /// Writes the bounds of all other columns, after the safe one.
+    fn write_bounds(&mut self, shell: &Shell) {
         for (column, &arm) in shell.arms.offered().iter().enumerate() {
             if arm != shell.safe {
                 self.write_ends(shell, arm, 0);
