@@ -484,8 +484,8 @@ impl SegmentTable {
         Some((bound, bound - observed, self.prices[place]))
     }
 
-    /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them: none where another arm is the
-    /// base, so that its declared safety vouches for it.
+    /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them: none where another arm is
+    /// the base, so that its declared safety vouches for it.
     pub(super) fn safe_overall(&self, guardrail: usize) -> Option<f64> {
         let row = self.overall.iter().find(|row| row.guardrail == guardrail)?;
         let is_base = |block: &Block| block.bounds.safe == block.safe;

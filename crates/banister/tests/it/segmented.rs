@@ -271,8 +271,8 @@ fn rare_segments_share_a_pool_and_leave_it() {
     assert_eq!(total, 600);
 }
 
-/// The pool plays what is best on the whole, so hardly ever the safe arm: its cost is not known in any segment, but that of
-/// the others is, and they keep the guardrail without it.
+/// The pool plays what is best on the whole, so hardly ever the safe arm: its cost is not known in any segment, but
+/// that of the others is, and they keep the guardrail without it.
 #[test]
 fn segments_are_told_apart_where_the_safe_arm_is_seldom_played() {
     let world = World::random(4, 3, 1, 1);
