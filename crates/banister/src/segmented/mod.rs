@@ -48,6 +48,10 @@ use segments::{POOL, Segments};
 pub use snapshot::SegmentLearnerState;
 use table::{SegmentTable, TableStatus};
 
+/// Part of t/K that is an arm's fair share in a segment where all segments have one budget: what one explores with,
+/// others do not earn with. The index keeps its theorem with any constant here.
+const SHARED: f64 = 0.2;
+
 /// Name under which the pool is shown.
 pub const POOLED: &str = "(pool)";
 
@@ -190,9 +194,9 @@ impl Learner for SegmentLearner {
         self.update_table(shell);
         self.write_segment(shell, true);
         let b = self.block();
-        let bounds = &self.table.blocks[b].bounds;
+        let block = &self.table.blocks[b];
         for (i, cost) in shell.safe_costs.iter_mut().enumerate() {
-            let own = bounds.cost_upper[i][bounds.safe];
+            let own = block.bounds.cost_upper[i][block.safe];
             *cost = self.table.safe_overall(i).unwrap_or(own);
         }
         let ends = match self.segments.owners[b] {
@@ -417,16 +421,16 @@ impl SegmentLearner {
         self.entered.map_or(POOL, |s| self.segments.list[s].block)
     }
 
-    /// Writes policy, costs and prices of a block, the safe arm mixed in.
+    /// Writes policy, costs and prices of a block, its base mixed in.
     fn write_answer(&mut self, shell: &Shell, b: usize) {
         let (block, mixed) = (&self.table.blocks[b], self.table.mixed);
         let arms = shell.arms.offered();
-        let safe = block.bounds.safe;
+        let base = block.bounds.safe;
         self.support.clear();
-        let mut has_safe = false;
+        let mut has_base = false;
         for &(column, p) in &block.policy {
-            has_safe |= column == safe;
-            let own = if column == safe {
+            has_base |= column == base;
+            let own = if column == base {
                 p + mixed * (1.0 - p)
             } else {
                 p * (1.0 - mixed)
@@ -435,8 +439,8 @@ impl SegmentLearner {
                 self.support.push((arms[column], own));
             }
         }
-        if !has_safe && mixed > 0.0 {
-            self.support.push((arms[safe], mixed));
+        if !has_base && mixed > 0.0 {
+            self.support.push((arms[base], mixed));
             self.support.sort_unstable_by_key(|&(arm, _)| arm);
         }
         for i in 0..self.costs.len() {
@@ -467,7 +471,7 @@ impl SegmentLearner {
         own.frequency = self.table.blocks[b].weight;
         own.costs.clear();
         own.by_frequencies.clear();
-        let safe = self.table.blocks[b].bounds.safe;
+        let safe = self.table.blocks[b].safe;
         for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
             // The declared safety of the safe arm vouches for it, not its interval.
             let cost = if is_forced {
@@ -514,7 +518,7 @@ impl KnownArms<'_> {
         for (column, &arm) in self.arms.iter().enumerate() {
             let own = place(arm);
             if arm == safe_arm {
-                bounds.safe = column;
+                block.safe = column;
             }
             let middle = 0.5 * estimates.ends(own, 0).upper;
             block.means[column] = estimates.mean(own, 0).unwrap_or(middle);
@@ -533,7 +537,13 @@ impl KnownArms<'_> {
         let waiting = self.segments.owners[b].map_or(self.waiting.1, |_| self.waiting.0);
         let drawn = |arm: usize| waiting.drawn(estimates.pulls()[place(arm)], place(arm));
         let total: u64 = self.arms.iter().map(|&arm| drawn(arm)).sum();
-        let each = total as f64 / self.arms.len() as f64;
+        let is_shared = |g: &Standard| b != POOL && g.scope == Scope::Overall;
+        let part = if self.problem.guardrails.iter().any(is_shared) {
+            SHARED
+        } else {
+            1.0
+        };
+        let each = part * total as f64 / self.arms.len() as f64;
         for (column, &arm) in self.arms.iter().enumerate() {
             let own = (place(arm), drawn(arm));
             (block.bounds).write_indices(self.problem, estimates, own, column, each);

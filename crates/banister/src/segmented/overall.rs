@@ -1,4 +1,4 @@
-//! A guardrail over all segments: bounds on its mean for the table and for the safe arm, over the frequencies that can be.
+//! A guardrail over all segments: bounds on its mean for the table and for the base, over the frequencies that can be.
 
 use super::block::Block;
 use super::frequencies::{Counts, Worst};
@@ -20,11 +20,11 @@ pub(super) struct Overall {
     pub guardrail: usize,
     pub threshold: f64,
     worst: Worst,
-    worst_safe: Worst,
+    worst_base: Worst,
     /// Frequencies of blocks that the row of the program is made with.
     pub weights: Vec<f64>,
-    /// Bound on the mean cost of the safe arm everywhere.
-    pub safe: f64,
+    /// Bound on the mean cost of the base everywhere.
+    pub base: f64,
     /// Bound on that of the table before mixing.
     pub table: f64,
     /// The same at the frequencies observed.
@@ -39,21 +39,21 @@ impl Overall {
             guardrail,
             threshold,
             worst: Worst::default(),
-            worst_safe: Worst::default(),
+            worst_base: Worst::default(),
             weights: Vec::new(),
-            safe: 0.0,
+            base: 0.0,
             table: 0.0,
             observed: 0.0,
             g: Vec::new(),
         }
     }
 
-    /// Bounds the safe arm's mean; the first row of the program is made with its worst frequencies.
-    pub(super) fn bound_safe(&mut self, contexts: &Contexts, blocks: &[Block]) {
+    /// Bounds the base's mean; the first row of the program is made with its worst frequencies.
+    pub(super) fn bound_base(&mut self, contexts: &Contexts, blocks: &[Block]) {
         let i = self.guardrail;
-        let worst = &mut self.worst_safe;
-        bound(worst, &mut self.g, contexts, |s| safe_cost(&blocks[s], i));
-        self.safe = worst.bound();
+        let worst = &mut self.worst_base;
+        bound(worst, &mut self.g, contexts, |s| base_cost(&blocks[s], i));
+        self.base = worst.bound();
         if self.weights.len() != blocks.len() {
             weights_of(contexts, worst, blocks.len(), &mut self.weights);
         }
@@ -67,20 +67,20 @@ impl Overall {
         bound(worst, &mut self.g, contexts, |s| blocks[s].costs[i]);
         self.table = worst.bound();
         weights_of(contexts, worst, blocks.len(), &mut self.weights);
-        (self.table - self.threshold) / (self.threshold - self.safe)
+        (self.table - self.threshold) / (self.threshold - self.base)
     }
 
-    /// Takes a block's new cost of the safe arm into its bound.
-    pub(super) fn set_safe(
+    /// Takes the cost of a block's new base into its bound.
+    pub(super) fn set_base(
         &mut self,
         segments: &Segments,
         counts: &Counts,
         b: usize,
         block: &Block,
     ) {
-        let g = safe_cost(block, self.guardrail);
-        set_block(&mut self.worst_safe, segments, counts, b, g);
-        self.safe = self.worst_safe.bound();
+        let g = base_cost(block, self.guardrail);
+        set_block(&mut self.worst_base, segments, counts, b, g);
+        self.base = self.worst_base.bound();
     }
 
     /// Takes the cost of a block's new policy into the table's bound.
@@ -97,7 +97,7 @@ impl Overall {
     }
 }
 
-fn safe_cost(block: &Block, guardrail: usize) -> f64 {
+fn base_cost(block: &Block, guardrail: usize) -> f64 {
     block.bounds.cost_upper[guardrail][block.bounds.safe]
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! sup over the confidence set of p. The supremum is linear in the table at the frequencies that attain it: the
-//! block program is solved with those of the last table, and the table mixed with the safe one, as far as that
+//! block program is solved with those of the last table, and the table mixed with the base's, as far as that
 //! needs, until its own supremum keeps the threshold (`frequencies`: the bound is convex). V is that of `index`
 //! optimism (`optimism/mod.rs`) with one κ for all blocks, n_s of a segment's own outcomes taking the place of t.
 
@@ -42,7 +42,7 @@ enum Program {
 pub(super) enum TableStatus {
     /// The table holds.
     Planned,
-    /// The safe arm's margin is not proven.
+    /// The margin of the base is not proven.
     NoMargin,
     /// The solver gave no table that checks.
     Failed,
@@ -64,7 +64,7 @@ pub(super) struct SegmentTable {
     kappa: f64,
     /// True if estimated rewards are maximised, without optimism.
     pub exploits: bool,
-    /// Share of the safe arm mixed in everywhere.
+    /// Share of the base mixed in everywhere.
     pub mixed: f64,
     pub verdict: TableStatus,
     counts: Counts,
@@ -180,6 +180,7 @@ impl SegmentTable {
         self.blocks[POOL].weight += self.counts.others as f64 / n;
         for (b, block) in self.blocks.iter_mut().enumerate() {
             known.fill(b, block);
+            block.choose_base(&known.problem.guardrails);
         }
         let contexts = Contexts {
             segments,
@@ -188,9 +189,9 @@ impl SegmentTable {
             is_new: due,
         };
         for row in &mut self.overall {
-            row.bound_safe(&contexts, &self.blocks);
+            row.bound_base(&contexts, &self.blocks);
         }
-        if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
+        if self.overall.iter().any(|row| !(row.base < row.threshold)) {
             self.verdict = TableStatus::NoMargin;
             return;
         }
@@ -233,15 +234,16 @@ impl SegmentTable {
         for place in 0..self.changed.len() {
             let b = self.changed[place];
             known.fill(b, &mut self.blocks[b]);
+            self.blocks[b].choose_base(&known.problem.guardrails);
             self.update_block(b, known);
             self.update_spread(b);
             self.set(Program::Optimistic, b);
             self.set(Program::Pessimistic, b);
             for row in &mut self.overall {
-                row.set_safe(segments, &self.counts, b, &self.blocks[b]);
+                row.set_base(segments, &self.counts, b, &self.blocks[b]);
             }
         }
-        if self.overall.iter().any(|row| !(row.safe < row.threshold)) {
+        if self.overall.iter().any(|row| !(row.base < row.threshold)) {
             self.verdict = TableStatus::NoMargin;
             return;
         }
@@ -260,14 +262,10 @@ impl SegmentTable {
     /// Works out margins and indices of one block.
     fn update_block(&mut self, b: usize, known: &KnownArms) {
         let block = &mut self.blocks[b];
-        block.bounds.update_margins(None);
-        // A segment without data, or whose safe arm is not known to keep its own guardrails, plays the safe arm.
-        block.safe_only =
-            block.weight <= 0.0 || (self.each.iter()).any(|&i| !(block.bounds.margins[i] > 0.0));
         for row in &self.overall {
             block
                 .bounds
-                .set_margin(row.guardrail, row.threshold - row.safe);
+                .set_margin(row.guardrail, row.threshold - row.base);
         }
         known.write_indices(b, block);
         if self.exploits {
@@ -340,13 +338,13 @@ impl SegmentTable {
 
     /// The least κ for which the table is worth R̃.
     fn find_least(&mut self, bar: f64) {
-        let safe: f64 = (self.blocks.iter())
+        let base: f64 = (self.blocks.iter())
             .map(|block| block.weight * block.bounds.reward_upper[block.bounds.safe])
             .sum();
         let enough = if self.exploits {
             0.0
         } else {
-            (bar - safe).max(0.0)
+            (bar - base).max(0.0)
         };
         self.kappa = find_least(self.kappa, bar, enough, |kappa| {
             self.kappa = kappa;
@@ -393,7 +391,7 @@ impl SegmentTable {
         }
     }
 
-    /// Mixes in the safe arm as far as the thresholds need.
+    /// Mixes in the base as far as the thresholds need.
     fn settle(&mut self) {
         let solution = self.pessimistic.solution();
         (self.value, self.upper_bound, self.status) =
@@ -409,7 +407,7 @@ impl SegmentTable {
                 .map(|block| block.weight * block.costs[row.guardrail])
                 .sum();
             if row.table > row.threshold {
-                let mix = (row.table - row.threshold) / (row.table - row.safe);
+                let mix = (row.table - row.threshold) / (row.table - row.base);
                 self.mixed = self.mixed.max(mix + 1e-12);
             }
         }
@@ -428,14 +426,15 @@ impl SegmentTable {
     /// Estimated mean reward of the table, of the safe arm everywhere without one, and the variance of the estimate
     /// for rewards as noisy as they can be.
     pub(super) fn earnings(&self) -> (f64, f64) {
-        let mixed = if self.verdict == TableStatus::Planned {
-            self.mixed
-        } else {
-            1.0
-        };
+        let planned = self.verdict == TableStatus::Planned;
+        let mixed = if planned { self.mixed } else { 1.0 };
         let (mut sum, mut variance) = (0.0, 0.0);
         for block in &self.blocks {
-            let safe = block.bounds.safe;
+            let base = if planned {
+                block.bounds.safe
+            } else {
+                block.safe
+            };
             let mut add = |a: usize, p: f64| {
                 let (mean, n) = (block.means[a], block.pulls[a]);
                 sum += block.weight * p * mean;
@@ -445,28 +444,28 @@ impl SegmentTable {
             for &(a, p) in &block.policy {
                 add(a, p * (1.0 - mixed));
             }
-            add(safe, mixed);
+            add(base, mixed);
         }
         (sum, variance)
     }
 
     /// Bound on the table's mean cost, and the same at the frequencies observed.
     fn mean(&self, row: &Overall) -> (f64, f64) {
-        let mixed = |table: f64, safe: f64| table + self.mixed * (safe - table);
-        let safe: f64 = (self.blocks.iter())
+        let mixed = |table: f64, base: f64| table + self.mixed * (base - table);
+        let base: f64 = (self.blocks.iter())
             .map(|block| block.weight * block.bounds.cost_upper[row.guardrail][block.bounds.safe])
             .sum();
-        (mixed(row.table, row.safe), mixed(row.observed, safe))
+        (mixed(row.table, row.base), mixed(row.observed, base))
     }
 
-    /// π·u of a block under a guardrail, the safe arm mixed in.
+    /// π·u of a block under a guardrail, its base mixed in.
     pub(super) fn mixed_cost(&self, b: usize, guardrail: usize) -> f64 {
         let block = &self.blocks[b];
-        let (own, safe) = (
+        let (own, base) = (
             block.costs[guardrail],
             block.bounds.cost_upper[guardrail][block.bounds.safe],
         );
-        let cost = own + self.mixed * (safe - own);
+        let cost = own + self.mixed * (base - own);
         if block.safe_only && self.each.contains(&guardrail) {
             // The declared safety of the safe arm vouches for it, not its interval.
             return cost.min(block.bounds.thresholds[guardrail]);
@@ -485,10 +484,13 @@ impl SegmentTable {
         Some((bound, bound - observed, self.prices[place]))
     }
 
-    /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them.
+    /// Bound on the safe arm's mean cost over all segments, where a guardrail is over them: none where another arm is
+    /// the base, so that its declared safety vouches for it.
     pub(super) fn safe_overall(&self, guardrail: usize) -> Option<f64> {
         let row = self.overall.iter().find(|row| row.guardrail == guardrail)?;
-        Some(row.safe)
+        let is_base = |block: &Block| block.bounds.safe == block.safe;
+        let known = self.blocks.iter().all(is_base);
+        Some(if known { row.base } else { f64::INFINITY })
     }
 
     /// Reward per unit of a guardrail's cost that a block would earn with a little more of it.

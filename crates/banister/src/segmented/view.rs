@@ -48,7 +48,7 @@ impl SegmentLearner {
         };
         let block = &self.table.blocks[b];
         let guardrails = problem.guardrails.iter().enumerate();
-        let safe = block.bounds.safe;
+        let safe = block.safe;
         let costs = guardrails.clone().map(|(i, guardrail)| {
             let cost = if is_forced {
                 block.bounds.cost_upper[i][safe]

@@ -5,7 +5,7 @@ use crate::common::player::Segmented;
 use banister::fields::{is_segment_of_fields, segment_of_fields};
 use banister::monitor::AlarmKind;
 use banister::segmented::worst_mean;
-use banister::{Agent, Guardrail, OnBreach, Problem, Scope, SegmentedConfig};
+use banister::{Agent, Fallback, Guardrail, OnBreach, Problem, Round, Scope, SegmentedConfig};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -269,6 +269,38 @@ fn rare_segments_share_a_pool_and_leave_it() {
     // The same arm may cost more in one segment than in the other: the pool keeps its statistics apart.
     let total: u64 = views.iter().map(|view| view.contexts).sum();
     assert_eq!(total, 600);
+}
+
+/// The pool plays what is best on the whole, so hardly ever the safe arm: its cost is not known in any segment, but
+/// that of the others is, and they keep the guardrail without it.
+#[test]
+fn segments_are_told_apart_where_the_safe_arm_is_seldom_played() {
+    let world = World::random(4, 3, 1, 1);
+    let overall = vec![guardrail("c", 0.2, Scope::Overall)];
+    let mut agent =
+        Segmented::new(&problem(&world, overall, true), &SegmentedConfig::default()).unwrap();
+    for t in 0..8000_usize {
+        let (s, turn) = (t % 4, t / 4);
+        let arm = if turn < 25 { 0 } else { 1 + turn % 2 };
+        // Each arm earns in two of the segments, and costs once in twenty outcomes.
+        let reward = f64::from(u8::from(arm == 1 + s % 2));
+        let cost = f64::from(u8::from(arm > 0 && turn / 2 % 20 == 0));
+        agent.enter(&world.names[s]).unwrap();
+        agent.observe(arm, reward, &[cost]).unwrap();
+    }
+    assert_eq!(agent.agent.view().segment_policies, 5);
+    for (s, name) in world.names.iter().enumerate() {
+        agent.enter(name).unwrap();
+        let safe = agent.agent.estimate(&Round::in_segment(name), 0).unwrap();
+        assert!(safe.costs[0].upper > 0.2, "{safe:?}");
+        let decision = agent.decide();
+        assert_eq!(decision.fallback, None);
+        assert!(decision.guardrails[0].pessimistic_cost <= 0.2);
+        assert!(decision.probability(1 + s % 2) > 0.9, "{decision:?}");
+        // The bound of another arm is not claimed of the safe one.
+        let forced = agent.decide_safe(Fallback::Paused).guardrails[0];
+        assert_eq!(forced.pessimistic_cost, 0.2);
+    }
 }
 
 #[test]
