@@ -46,11 +46,13 @@ impl Block {
     /// Chooses the base, the arm that others are mixed with to keep thresholds: one whose costs are bounded at most as
     /// high as the safe arm's. The lemma of `optimism` holds with any, and where the pool has seldom played the safe
     /// arm, the bounds of the one that it played instead are the tight ones. Bounds of relative costs rest on the safe
-    /// arm's outcomes: there it stays the base, so that it is played.
+    /// arm's outcomes: there it stays the base, so that it is played; and where guardrails hold in each segment, one
+    /// without a margin of its safe arm plays that, on which nothing but its declaration is needed.
     pub(super) fn choose_base(&mut self, guardrails: &[Standard]) {
         let bounds = &mut self.bounds;
         bounds.safe = self.safe;
-        if guardrails.iter().all(|g| g.factor == 0.0) {
+        let is_plain = |g: &Standard| g.factor == 0.0 && g.scope == Scope::Overall;
+        if guardrails.iter().all(is_plain) {
             for a in 0..bounds.columns() {
                 let beyond = |row: &Vec<f64>| row[a] - row[bounds.safe];
                 let costs = || bounds.cost_upper.iter().map(beyond);
@@ -60,7 +62,7 @@ impl Block {
             }
         }
         bounds.update_margins(None);
-        // A segment without data, or without an arm that is known to keep its own guardrails, plays the safe arm.
+        // A segment without data, or whose safe arm is not known to keep its own guardrails, plays the safe arm.
         let lacks = |(g, margin): (&Standard, &f64)| g.scope == Scope::Each && !(*margin > 0.0);
         self.safe_only = self.weight <= 0.0 || guardrails.iter().zip(&bounds.margins).any(lacks);
         if self.safe_only {
