@@ -438,8 +438,7 @@ def test_nothing_is_forgotten_over_a_restart(make: Make, tmp_path: Path) -> None
     with running(tmp_path) as url:
         again = make(url)
         assert again.state(name).policy == before.policy
-        # Optimism, on which no promise rests, is worked out anew from the last outcomes.
-        assert again.state(name).certificate.guardrails == before.certificate.guardrails
+        assert again.state(name).certificate == before.certificate
         assert again.decide(name, id="open") == open_decision
         assert again.report(open_decision, reward=1.0, costs=0.0).status == "complete"
 

@@ -89,6 +89,9 @@ pub struct ArmLearnerState {
     restarted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     t_zero: Option<TZeroState>,
+    /// Indices as they stand, and the t that they are made with: others saw the same outcomes, and were not saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indices: Option<(u64, Vec<Vec<f64>>)>,
 }
 
 /// Convenience for K arms.
@@ -299,9 +302,13 @@ impl Learner for ArmLearner {
     }
 
     fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {
-        self.plan.planner.forget();
-        self.refresh_all(shell);
+        let indices = (self.plan.bounds.optimistic()).filter(|_| self.indexed > 0);
+        if indices.is_none() {
+            self.refresh_all(shell);
+        }
+        self.forget_starts();
         Ok(ArmLearnerState {
+            indices: indices.map(|rows| (self.indexed, rows)),
             estimates: self.estimates.state(),
             waiting: self.waiting.clone(),
             restarted: self.restarted,
@@ -321,11 +328,24 @@ impl Learner for ArmLearner {
         )
         .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
         self.refresh_all(shell);
+        if let Some((indexed, rows)) = state.indices {
+            if self.indexed == 0 || !self.plan.bounds.set_optimistic(rows) {
+                return Err(broken("`indices` do not match the arms"));
+            }
+            self.indexed = indexed;
+        }
+        self.forget_starts();
         Ok(())
     }
 }
 
 impl ArmLearner {
+    /// The next plan follows from bounds alone.
+    fn forget_starts(&mut self) {
+        self.plan.planner.forget();
+        self.plan.planner.changed_all(&self.plan.bounds);
+    }
+
     /// The T_0 rule before its first outcome, where it applies.
     fn new_t_zero(&self, shell: &Shell) -> Option<TZeroRule> {
         let config = &self.checked.config;

@@ -159,6 +159,33 @@ impl Bounds {
         *lower += (upper - *lower) * k / (k + AHEAD * share);
     }
 
+    /// Optimistic rewards and costs as they stand, by row: indices are made from the outcomes that there were then. None
+    /// where a row has a number that a snapshot cannot hold.
+    pub(crate) fn optimistic(&self) -> Option<Vec<Vec<f64>>> {
+        let rows = std::iter::once(&self.reward_upper).chain(&self.cost_lower);
+        let rows: Vec<Vec<f64>> = rows.cloned().collect();
+        let is_sound = rows.iter().flatten().all(|x| x.is_finite());
+        is_sound.then_some(rows)
+    }
+
+    /// Takes up optimistic rewards and costs; false if they are not of these columns.
+    pub(crate) fn set_optimistic(&mut self, rows: Vec<Vec<f64>>) -> bool {
+        let columns = self.columns();
+        let fits = |row: &Vec<f64>| row.len() == columns && row.iter().all(|x| x.is_finite());
+        if rows.len() != 1 + self.cost_lower.len() || !rows.iter().all(fits) {
+            return false;
+        }
+        let mut rows = rows.into_iter();
+        self.reward_upper = rows.next().unwrap_or_default();
+        for (row, upper) in self.cost_lower.iter_mut().zip(&self.cost_upper) {
+            *row = rows.next().unwrap_or_default();
+            let ends = row.iter_mut().zip(upper);
+            ends.for_each(|(lower, upper)| *lower = lower.min(*upper));
+        }
+        self.update_spreads();
+        true
+    }
+
     /// D_a of all columns.
     pub fn update_spreads(&mut self) {
         let spread = &mut self.spread[..];

@@ -160,3 +160,33 @@ fn what_is_drawn_already_is_explored_less_and_bounds_do_not_move() {
         assert_eq!(costs(&mut *agent), before);
     }
 }
+
+/// Replicas fold the same log, and one of them writes the snapshot that another one starts from.
+#[test]
+fn saving_changes_nothing_that_is_published() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let (mut saved, mut other) = (made(false), made(false));
+    for number in 1..=3000_u64 {
+        let round = Round::default();
+        let [own, same] = [&mut saved, &mut other].map(|agent| agent.decide(&round).unwrap());
+        assert_eq!(own, same, "decision {number}");
+        let arm = own.draw(rng.random());
+        let cost = f64::from(u8::from(rng.random_bool([0.1, 0.4, 0.6][arm])));
+        let reward = f64::from(u8::from(rng.random_bool([0.2, 0.7, 0.8][arm])));
+        for agent in [&mut saved, &mut other] {
+            agent.announce(&pending(number, (0, arm), false)).unwrap();
+            // One in seven never comes.
+            if number % 7 > 0 {
+                let outcome = Outcome::of_arm(arm, reward, std::slice::from_ref(&cost));
+                let origin = Origin::Announced(number);
+                agent.observe(&Outcome { origin, ..outcome }).unwrap();
+            }
+        }
+        if number % 250 == 3 {
+            let snapshot = saved.save().unwrap();
+            if number % 500 == 3 {
+                saved = Box::new(Opb::restore(&snapshot).unwrap());
+            }
+        }
+    }
+}
