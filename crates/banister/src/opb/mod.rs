@@ -302,7 +302,9 @@ impl Learner for ArmLearner {
     }
 
     fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {
-        let indices = (self.plan.bounds.optimistic()).filter(|_| self.indexed > 0);
+        // Where means may move, they are made anew with time.
+        let keeps = self.indexed > 0 && shell.problem.reach().is_none();
+        let indices = self.plan.bounds.optimistic().filter(|_| keeps);
         if indices.is_none() {
             self.refresh_all(shell);
         }
