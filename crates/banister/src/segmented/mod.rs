@@ -49,7 +49,7 @@ pub use snapshot::SegmentLearnerState;
 use table::{SegmentTable, TableStatus};
 
 /// Part of t/K that is an arm's fair share in a segment where all segments have one budget: what one explores with,
-/// others do not earn with. The index keeps its theorem with any constant here.
+/// others do not earn with.
 const SHARED: f64 = 0.2;
 
 /// Name under which the pool is shown.
