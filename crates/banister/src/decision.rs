@@ -102,7 +102,7 @@ pub struct GuardrailCertificate {
 pub struct Certificate {
     /// One entry per guardrail.
     pub guardrails: Vec<NamedCertificate>,
-    /// Reward of the policy if every interval ended well.
+    /// Reward that the policy aims at: at least the best feasible one's, with `index` but for a shortfall bounded on average.
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,

@@ -313,7 +313,7 @@ class Certificate(CertificateMethods):
 
     #: One entry per guardrail.
     guardrails: tuple[GuardrailCertificate, ...]
-    #: Reward of the policy if every interval ended well.
+    #: Reward that the policy aims at: at least the best feasible one's, with `index` but for a shortfall bounded on average.
     optimistic_reward: float
     #: Status, value and proven bound of the solve.
     solver: SolverReport

@@ -156,7 +156,8 @@ impl Bounds {
             &mut self.cost_lower[guardrail][column],
             self.cost_upper[guardrail][column],
         );
-        *lower += (upper - *lower) * k / (k + AHEAD * share);
+        // Rounding must not lift it above the cost that is certified.
+        *lower = upper.min(*lower + (upper - *lower) * k / (k + AHEAD * share));
     }
 
     /// Optimistic rewards and costs as they stand, by row: indices are made from the outcomes that there were then. None
