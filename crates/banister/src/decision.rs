@@ -102,7 +102,7 @@ pub struct GuardrailCertificate {
 pub struct Certificate {
     /// One entry per guardrail.
     pub guardrails: Vec<NamedCertificate>,
-    /// Reward that the policy aims at: at least the best feasible one's, with `index` but for a shortfall bounded on average.
+    /// Reward that the policy aims at: at least the best feasible one's, but for a bounded shortfall with `index`.
     pub optimistic_reward: f64,
     /// Status, value and proven bound of the solve.
     pub solver: SolverReport,

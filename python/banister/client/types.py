@@ -313,7 +313,7 @@ class Certificate(CertificateMethods):
 
     #: One entry per guardrail.
     guardrails: tuple[GuardrailCertificate, ...]
-    #: Reward that the policy aims at: at least the best feasible one's, with `index` but for a shortfall bounded on average.
+    #: Reward that the policy aims at: at least the best feasible one's, but for a bounded shortfall with `index`.
     optimistic_reward: float
     #: Status, value and proven bound of the solve.
     solver: SolverReport
