@@ -3,6 +3,7 @@
 import csv
 import pathlib
 import re
+import statistics
 
 import pytest
 
@@ -109,6 +110,77 @@ def moving_tables():
 def test_tables_of_means_that_move_are_the_stored_result(page, rows):
     table = "\n".join(rows)
     assert table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"
+
+
+#: Rows of README's table: their name, their arms, and instance and agent of the stored runs.
+REGRETS = [
+    ("banister, the published settings", "clipped Gaussian", "τ = {}", "published settings"),
+    ("**banister, its default**", "clipped Gaussian", "τ = {}, published arms", "banister"),
+    ("banister, with `kl` intervals", "clipped Gaussian", "τ = {}, published arms", "banister, kl"),
+    ("banister, the paper's text as written", "Bernoulli", "τ = {}", "paper's text"),
+    ("**banister, its default**", "Bernoulli", "τ = {}", "banister"),
+    ("banister, with `kl` intervals", "Bernoulli", "τ = {}", "banister, kl"),
+]
+#: The same of docs/reproducing.md: their name, and instances and agent of the stored runs; with their spread or without.
+TAUS = ["τ = 1", "τ = 0.5", "τ = 0.2"]
+MARGINS = [f"linear, Δ = {margin}" for margin in (0.05, 0.1, 0.2, 0.3, 0.4)]
+MANY = [f"K = {arms}" for arms in (4, 8, 16, 32)]
+REPRODUCED = [
+    ("published settings", TAUS, "published settings", True),
+    ("the paper's text", TAUS, "paper's text", True),
+    ("banister's default", TAUS, "banister", True),
+    ("the default with `kl` intervals", TAUS, "banister, kl", True),
+    ("the paper's constants, safe cost known", ["safe cost known"], "paper's constants", True),
+    ("the paper's constants, our rule (`interval`)", ["safe cost unknown"], "paper's constants", True),
+    ("the paper's constants, T_0 rule (corrected)", ["safe cost unknown"], "paper's T₀ rule", True),
+    ("banister's default, safe cost known", ["safe cost known"], "banister", True),
+    ("banister's default, safe cost unknown", ["safe cost unknown"], "banister", True),
+    ("OPLB, exact, the paper's radii", ["contextual"], "OPLB, exact, paper's radii", True),
+    ('OPLB, exact (`solver = "exact"`)', ["contextual"], "OPLB, exact", True),
+    ("banister's default (linearised, `least`, `multiscale` radii)", ["contextual"], "banister", True),
+    ("OPLB, exact", MARGINS, "OPLB, exact", False),
+    ("OPLB, linearised, the paper's constants", MARGINS, "OPLB, linearised", False),
+    ("banister's default", MARGINS, "banister", False),
+    ("OPB", MANY, "OPB", False),
+    ("OPLB", MANY, "OPLB", False),
+]
+
+
+def grouped(x, digits=0):
+    """Returns a number as the book writes it: groups of digits apart from five digits on."""
+    return f"{x:,.{digits}f}".replace(",", " " if x >= 9999.5 else "")
+
+
+def test_regrets_are_those_of_the_stored_runs_of_reproduce():
+    with open(ROOT / "experiments" / "paper" / "runs.csv", encoding="utf-8") as file:
+        stored = list(csv.DictReader(file))
+
+    def values(instance, agent, column="regret"):
+        own = [float(row[column]) for row in stored if (row["instance"], row["agent"]) == (instance, agent)]
+        assert own, (instance, agent)
+        return own
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name, arms, instance, agent in REGRETS:
+        means = [grouped(statistics.mean(values(instance.format(tau), agent))) for tau in ("1", "0.5", "0.2")]
+        cells = [f"**{mean}**" if name.startswith("**") else mean for mean in means]
+        row = " | ".join([name, arms, *cells])
+        assert f"| {row} |" in readme, f"README.md should have | {row} |"
+    limits = [values(instance, "banister", "limit")[0] for instance in TAUS]
+    row = " | ".join(grouped(limit, int(0 < limit < 10)) for limit in limits)
+    assert f"| Bernoulli | {row} |" in readme, row
+    violating = [int(row["violations"]) for row in stored if row["instance"].startswith("τ") and int(row["violations"])]
+    assert violating == [110] and "One run of the 60" in readme and "in 110 of its million rounds" in readme
+    page = (ROOT / "docs" / "reproducing.md").read_text(encoding="utf-8")
+    for name, instances, agent, spread in REPRODUCED:
+        cells = []
+        for instance in instances:
+            own = values(instance, agent)
+            mean, deviation = statistics.mean(own), statistics.stdev(own)
+            digits = int(spread and mean < 100)
+            cells.append(grouped(mean, digits) + f" ± {grouped(deviation, digits)}" * spread)
+        row = " | ".join([name, *cells])
+        assert f"| {row} |" in page, f"docs/reproducing.md should have | {row} |"
 
 
 def test_nothing_in_the_project_names_a_machine():

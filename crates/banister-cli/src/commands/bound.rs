@@ -203,7 +203,7 @@ fn arms(args: &Bound, setting: &Setting, limit: Option<f64>) -> Result<(), Failu
     );
     let mut rows = vec![
         row(
-            "regret of OPB, at most (corrected, with probability 1 − 2δ − δ_o)",
+            "regret of OPB with `least`, at most (corrected, with probability 1 − 2δ − δ_o)",
             number(bounds.regret),
             vacuous(horizon, bounds.regret),
         ),

@@ -105,9 +105,11 @@ fn a_jump_raises_the_alarm_as_soon_as_the_formula_says() {
         {
             let law = (jump, tau, tau + gap);
             let alarms = (0..41).map(|_| until_alarm(&mut rng, tau, alarm_delta, law, 300_000));
-            let delay = |found: Option<u64>| (found.unwrap() + 1).saturating_sub(jump);
-            let (warnings, alarms): (Vec<u64>, Vec<u64>) =
-                alarms.map(|(w, a)| (delay(w), delay(a))).unzip();
+            let delays = |(warning, alarm): (Option<u64>, Option<u64>)| {
+                let warning = (warning.unwrap() + 1).saturating_sub(jump);
+                (warning, alarm.unwrap() + 1 - jump)
+            };
+            let (warnings, alarms): (Vec<u64>, Vec<u64>) = alarms.map(delays).unzip();
             // Before the jump policies cost just what is allowed: some warn without cause.
             let early = warnings.iter().filter(|&&delay| delay == 0).count();
             assert!(early <= 5, "3% of 41 warn too early at most: {early}");
