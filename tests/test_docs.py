@@ -121,10 +121,10 @@ REGRETS = [
     ("**banister, its default**", "Bernoulli", "τ = {}", "banister"),
     ("banister, with `kl` intervals", "Bernoulli", "τ = {}", "banister, kl"),
 ]
-#: The same of docs/reproducing.md: their name, and instances and agent of the stored runs; with their spread or without.
 TAUS = ["τ = 1", "τ = 0.5", "τ = 0.2"]
 MARGINS = [f"linear, Δ = {margin}" for margin in (0.05, 0.1, 0.2, 0.3, 0.4)]
 MANY = [f"K = {arms}" for arms in (4, 8, 16, 32)]
+#: The same of docs/reproducing.md: their name, instances and agent of the stored runs, and whether spreads are shown.
 REPRODUCED = [
     ("published settings", TAUS, "published settings", True),
     ("the paper's text", TAUS, "paper's text", True),
