@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::Decision as Core;
+use banister::decision::Promise;
 use banister::monitor::{Alarm, Assumption};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -37,7 +38,7 @@ pub(crate) struct ActionSet {
     /// Names of the signals that guardrails are weighted sums of.
     pub signals: Vec<String>,
     /// True for guardrails whose signal has a cap.
-    pub capped: Arc<Vec<bool>>,
+    pub promises: Arc<Vec<Promise>>,
     /// The assumptions that certificates rest on.
     pub assumptions: Arc<Vec<Assumption>>,
     /// Number of actions, retired arms included.
@@ -374,10 +375,8 @@ impl Decision {
     /// Proof that the policy keeps its guardrails, and a bound on its reward.
     #[getter]
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let capped = self.set.capped.iter().copied();
-        let guardrails = self.set.guardrails.iter().map(String::as_str).zip(capped);
         let rests_on = self.set.assumptions.to_vec();
-        let certificate = to_python(py, &self.policy.certificate(guardrails, rests_on))?;
+        let certificate = to_python(py, &self.policy.certificate(&self.set.promises, rests_on))?;
         let class = py.import("banister.client.types")?.getattr("Certificate")?;
         let codec = py.import("banister.client.codec")?;
         codec.call_method1("decode", (class, certificate))

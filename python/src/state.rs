@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use banister::decision::Promise;
 use banister::fields::Fields;
 use banister::monitor::Alarm;
 use banister::{
@@ -135,13 +136,13 @@ impl AgentState {
     ) -> Self {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let costs = problem.measured().into_iter().map(|own| own.name);
-        let capped = problem.guardrails.iter().map(|g| g.cap.is_some());
+        let promises = problem.guardrails.iter().map(Promise::from);
         let mut state = Self {
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),
                 costs: Arc::new(costs.collect()),
                 signals: problem.signals.keys().cloned().collect(),
-                capped: Arc::new(capped.collect()),
+                promises: Arc::new(promises.collect()),
                 assumptions: Arc::new(agent.assumptions()),
                 ..ActionSet::default()
             }),
@@ -209,7 +210,7 @@ impl AgentState {
             guardrails: Arc::clone(&self.set.guardrails),
             costs: Arc::clone(&self.set.costs),
             signals: self.set.signals.clone(),
-            capped: Arc::clone(&self.set.capped),
+            promises: Arc::clone(&self.set.promises),
             assumptions: Arc::clone(&self.set.assumptions),
             actions,
             safe,

@@ -1,5 +1,7 @@
 //! Logged rounds as columns, and their check.
 
+use std::collections::BTreeMap;
+
 use banister::{Error, Guardrail, SignalConfig};
 
 /// Logged rounds as declared: one entry per round in every column. [`Log::check`] makes it usable.
@@ -97,9 +99,10 @@ impl<'a> Log<'a> {
             Some(_) => None,
             None => Some(signal.hull()),
         };
+        let beside = BTreeMap::new();
         let costs: Vec<SignalConfig> = guardrails
             .iter()
-            .map(|g| g.with_signal(reward, guardrails).own_signal())
+            .map(|g| g.with_signal(reward, guardrails, &beside).own_signal())
             .collect();
         self.reward_range = observed(reward);
         self.guardrails = guardrails.iter().map(|g| g.name.clone()).collect();

@@ -1,5 +1,7 @@
 //! Verdicts on guardrails: kept, broken or undecided by the evidence of a log.
 
+use std::collections::BTreeMap;
+
 use banister::toolkit::Direction;
 use banister::{Error, Guardrail, Range, SignalConfig};
 use libm::{log10, pow};
@@ -100,11 +102,17 @@ pub fn verdicts(
                 allowed,
             ));
         }
-        if guardrail.weights.is_some() {
+        let made = [
+            ("weights", guardrail.weights.is_some()),
+            ("ratio", guardrail.ratio.is_some()),
+            ("quantile", guardrail.quantile.is_some()),
+        ];
+        if let Some((key, _)) = made.into_iter().find(|(_, given)| *given) {
             let allowed = "costs of a log are judged as they are: leave it out";
-            return Err(Error::invalid(format!("{field}.weights"), "given", allowed));
+            return Err(Error::invalid(format!("{field}.{key}"), "given", allowed));
         }
-        let standard = guardrail.with_signal(&reward, guardrails).check(&field)?;
+        let beside = BTreeMap::new();
+        let standard = (guardrail.with_signal(&reward, guardrails, &beside)).check(&field)?;
         let reference = if standard.factor == 0.0 {
             None
         } else {

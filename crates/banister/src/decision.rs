@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::{Alarm, Assumption};
+use crate::problem::Guardrail;
 
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,14 +122,35 @@ pub struct Certificate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "GuardrailCertificate")]
 pub struct NamedCertificate {
-    /// Name of the guardrail.
-    pub name: String,
+    /// The guardrail.
+    #[serde(flatten)]
+    pub guardrail: Promise,
     /// Its numbers.
     #[serde(flatten)]
     pub certificate: GuardrailCertificate,
+}
+
+/// A guardrail as certificates name it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Promise {
+    /// Name of the guardrail.
+    pub name: String,
     /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capped: bool,
+    /// What is promised, in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<String>,
+}
+
+impl From<&Guardrail> for Promise {
+    fn from(guardrail: &Guardrail) -> Self {
+        Self {
+            name: guardrail.name.clone(),
+            capped: guardrail.cap.is_some(),
+            promise: guardrail.in_words(),
+        }
+    }
 }
 
 /// The solver's part of the certificate, in reward units.
@@ -215,19 +237,14 @@ impl Decision {
             .map_or(0.0, |entry| entry.1)
     }
 
-    /// The certificate by names; a guardrail is given as its name, and whether its signal has a cap.
-    pub fn certificate<'a>(
-        &self,
-        guardrails: impl IntoIterator<Item = (&'a str, bool)>,
-        rests_on: Vec<Assumption>,
-    ) -> Certificate {
+    /// The certificate by names.
+    pub fn certificate(&self, guardrails: &[Promise], rests_on: Vec<Assumption>) -> Certificate {
         let named = std::iter::zip(guardrails, &self.guardrails);
         Certificate {
             guardrails: named
-                .map(|((name, capped), &certificate)| NamedCertificate {
-                    name: name.to_string(),
+                .map(|(guardrail, &certificate)| NamedCertificate {
+                    guardrail: guardrail.clone(),
                     certificate,
-                    capped,
                 })
                 .collect(),
             optimistic_reward: self.optimistic_reward,

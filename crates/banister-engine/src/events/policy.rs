@@ -314,7 +314,7 @@ impl Mixture {
                 .enumerate()
                 .map(|(i, (guardrail, &own))| {
                     let safe = safe.and_then(|belief| belief.costs.get(i));
-                    with_safe(own, guardrail.factor, safe)
+                    with_safe(own, guardrail.subtracted(), safe)
                 })
                 .collect(),
             safe: safe.map(|belief| belief.reward),
@@ -349,7 +349,7 @@ pub(crate) fn relative_to_safe(
     safe: Option<&Estimate>,
     is_safe: bool,
 ) -> Estimate {
-    let f = guardrail.factor;
+    let f = guardrail.subtracted();
     match safe.filter(|_| f != 0.0) {
         None => own,
         // (1 − f) times its own mean: one interval, not the difference of two.

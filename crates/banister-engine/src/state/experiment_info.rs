@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use banister::decision::Certificate;
+use banister::decision::{Certificate, Promise};
 use banister::fields::Fields;
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
@@ -28,6 +28,8 @@ pub struct ExperimentInfo {
     pub arms: Vec<String>,
     /// Names of its guardrails.
     pub guardrails: Vec<String>,
+    /// They as certificates name them.
+    pub promises: Vec<Promise>,
     /// Names of the costs that outcomes bring: of guardrails, and of the signals that some are sums of.
     pub costs: Vec<String>,
     /// The safe arm, if arms have names.
@@ -72,9 +74,7 @@ impl ExperimentInfo {
 
     /// A certificate with names.
     pub fn certificate(&self, published: &PublishedPolicy) -> Certificate {
-        let guardrails = self.problem.guardrails.iter();
-        let names = guardrails.map(|g| (g.name.as_str(), g.signal.capped));
-        published.certificate(names, self.assumptions.clone())
+        published.certificate(&self.promises, self.assumptions.clone())
     }
 
     /// Numbers of a context, given as events keep it: its numbers, or a code for each field.
@@ -122,6 +122,9 @@ pub(crate) fn info(
         segments: checked.segments(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
+        promises: (checked.standard.declared.guardrails.iter())
+            .map(Promise::from)
+            .collect(),
         costs: checked.standard.measured().map(str::to_string).collect(),
         safe: match checked.kind {
             Kind::Candidates(_) => None,

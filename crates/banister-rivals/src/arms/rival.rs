@@ -108,7 +108,7 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
             rival,
         };
         let problem = problem.check()?;
-        problem.refuse_weights("agents of other papers learn costs as they are: leave it out")?;
+        problem.refuse_made("agents of other papers learn costs as they are: leave it out")?;
         Ok((Shell::unwatched(problem), own))
     }
 

@@ -1,7 +1,7 @@
 //! Ends of intervals that an agent needs, and the budget that each draws on.
 
 use crate::interval::{End, Rule};
-use crate::problem::Standard;
+use crate::problem::{Direction, Standard};
 
 /// Rule for bounding one signal.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,22 @@ impl Ends {
             f if is_safe && f > 1.0 => (Safety, Optimism),
             f if is_safe && f > 0.0 => (Safety, Safety),
             _ => (Optimism, Safety),
+        };
+        Self {
+            lower: Some(lower),
+            upper: Some(upper),
+        }
+    }
+
+    /// Ends of the signal that a relative ratio is per unit of: safety divides an arm's by its harmful end, and the safe
+    /// action's by the other.
+    pub(super) fn per(guardrail: &Standard, is_safe: bool) -> Self {
+        use Side::{Optimism, Safety};
+        let from_below = (guardrail.direction == Direction::AtMost) != is_safe;
+        let (lower, upper) = if from_below {
+            (Safety, Optimism)
+        } else {
+            (Optimism, Safety)
         };
         Self {
             lower: Some(lower),

@@ -207,6 +207,14 @@ impl Estimates {
                 }
             }
         }
+        for guardrail in &problem.guardrails {
+            if let Some(per) = guardrail.per {
+                let ends = [false, true].map(|is_safe| Ends::per(guardrail, is_safe));
+                for (own, wanted) in rules[per].ends.iter_mut().zip(ends) {
+                    *own = own.and(wanted, false);
+                }
+            }
+        }
         for s in 1..rules.len() {
             let place = problem.learned_at(s);
             if place != s {

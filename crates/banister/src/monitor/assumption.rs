@@ -54,8 +54,13 @@ impl Monitor {
                 match unwatched {
                     None => still,
                     Some(i) => format!(
-                        "{still} (`{}` is sub-Gaussian and relative, which no detector covers)",
-                        guardrails[i].name
+                        "{still} (`{}` is {} relative to the safe action's, which no detector covers)",
+                        guardrails[i].name,
+                        if guardrails[i].per.is_some() {
+                            "a ratio"
+                        } else {
+                            "sub-Gaussian and"
+                        }
                     ),
                 },
                 unwatched.is_none(),

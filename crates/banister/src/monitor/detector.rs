@@ -117,6 +117,10 @@ impl Detector {
     /// The detector of a guardrail; `None` for a sub-Gaussian signal relative to the safe action's own
     /// mean, where no bounded bet is known.
     pub(super) fn new(guardrail: &Standard, share: f64) -> Option<Self> {
+        if guardrail.per.is_some() {
+            // Two means of the safe action's: no one outcome bets on their ratio.
+            return None;
+        }
         let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
         let (factor, hi) = (guardrail.factor, signal.hi);
         let bet = match (signal.sub_gaussian, factor == 0.0) {

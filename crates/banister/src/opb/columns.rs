@@ -1,8 +1,9 @@
 //! From arms and their intervals to the columns of the bounds.
 
 use super::ArmLearner;
+use crate::arm_estimate::Estimate;
 use crate::guarded::Shell;
-use crate::interval::Count;
+use crate::interval::{Count, Interval};
 use crate::optimism::Optimism;
 
 impl ArmLearner {
@@ -92,17 +93,59 @@ impl ArmLearner {
     /// Cost bounds that depend on the safe action's estimates.
     fn relative_bounds(&self, shell: &Shell, i: usize, arm: usize) -> (f64, f64) {
         let is_safe = arm == shell.safe;
-        let own = self.estimates.ends(arm, i + 1);
-        let safe = self.estimates.ends(shell.safe, i + 1);
-        let mut bounds = shell.problem.guardrails[i].cost_bounds(
-            (own.lower, own.upper),
-            (safe.lower, safe.upper),
-            is_safe,
-        );
+        let ends = |arm: usize, signal: usize| Some(self.estimates.ends(arm, signal));
+        let mut bounds = self.compared(shell, i, arm, ends).unwrap_or((0.0, 1.0));
         if let (true, Some(rule)) = (is_safe, &self.t_zero) {
             bounds.1 = rule.upper(i).unwrap_or(bounds.1);
             bounds.0 = bounds.0.min(bounds.1);
         }
         bounds
+    }
+
+    /// Cost bounds under a guardrail that is relative to the safe action, from intervals of signals by arm.
+    fn compared(
+        &self,
+        shell: &Shell,
+        i: usize,
+        arm: usize,
+        ends: impl Fn(usize, usize) -> Option<Interval>,
+    ) -> Option<(f64, f64)> {
+        let (guardrail, is_safe) = (&shell.problem.guardrails[i], arm == shell.safe);
+        let of = |arm: usize, signal: usize, unit: f64| {
+            ends(arm, signal).map(|own| (own.lower * unit, own.upper * unit))
+        };
+        let (own, safe) = (of(arm, i + 1, 1.0)?, of(shell.safe, i + 1, 1.0)?);
+        let Some(per) = guardrail.per else {
+            return Some(guardrail.cost_bounds(own, safe, is_safe));
+        };
+        let unit = shell.problem.signal_of(arm, per).1.unit();
+        let per = if is_safe {
+            None
+        } else {
+            Some((of(arm, per, unit)?, of(shell.safe, per, unit)?))
+        };
+        Some(guardrail.ratio_bounds(own, safe, per))
+    }
+
+    /// An arm under a ratio relative to the safe action's, as certificates show it: its excess.
+    pub(super) fn excess(&self, shell: &Shell, i: usize, arm: usize) -> Estimate {
+        let shown = shell.problem.guardrails[i].shown();
+        let mean = |arm: usize, signal: usize| {
+            let mean = self.estimates.mean(arm, signal)?;
+            Some(Interval {
+                lower: mean,
+                upper: mean,
+            })
+        };
+        let mean = self
+            .compared(shell, i, arm, mean)
+            .map(|(mean, _)| shown.cost(mean));
+        let (lower, upper) = self.relative_bounds(shell, i, arm);
+        let (a, b) = (shown.cost(lower), shown.cost(upper));
+        Estimate {
+            mean,
+            lower: a.min(b),
+            upper: a.max(b),
+        }
     }
 }

@@ -152,6 +152,7 @@ impl OpbConfig {
             problem.refuse_weights(
                 "weighted sums need anytime intervals and no T_0: use the defaults",
             )?;
+            problem.refuse_relative_ratios()?;
         }
         if let Some(lazy) = self.lazy
             && !(0.0..=1.0).contains(&finite("lazy", lazy)?)

@@ -298,7 +298,13 @@ impl Learner for ArmLearner {
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
         let offered = shell.arms.column(arm).is_some();
-        of_arm(&shell.problem, &self.estimates, (arm, arm), offered)
+        let mut shown = of_arm(&shell.problem, &self.estimates, (arm, arm), offered);
+        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
+            if guardrail.per.is_some() {
+                shown.costs[i] = self.excess(shell, i, arm);
+            }
+        }
+        shown
     }
 
     fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {

@@ -12,13 +12,18 @@
 //! y_a − f·y_0 ≤ (f−1)·lo/(hi−lo); "at least f times" mirrors to y_a − f·y_0 ≤ (1−f)·hi/(hi−lo).
 //! A relative guardrail whose safe cost is known is an absolute one.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
 use crate::problem::signals::REWARD;
-use crate::problem::{Budget, Direction, Drift, Range, Signal, SignalConfig, Weights};
+use crate::problem::{Budget, Direction, Drift, Measured, Range, Signal, SignalConfig, Weights};
+
+/// A ratio to the safe action's that nothing is known of counts as this, so that costs stay finite.
+const MOST_RATIO: f64 = 1e9;
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -34,14 +39,20 @@ use crate::problem::{Budget, Direction, Drift, Range, Signal, SignalConfig, Weig
 pub struct Guardrail {
     /// Name of the metric, unique within the problem.
     pub name: String,
-    /// The signal that it bounds where that is not its own: `reward`, or another guardrail's name. An outcome has its
-    /// value in both places; it is learned once, and range and `safe_cost` are those of the other.
+    /// The signal that it bounds where that is not its own: a declared one, `reward`, or another guardrail's name. It is
+    /// learned once, and has one range. Outcomes bring a declared signal once, and another's value in both places.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Weights of the declared signals that it is the sum of, for all arms or by arm: prices that are told, and can be
     /// told anew. Outcomes bring the signals, and not the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
+    /// Two declared signals: the first per unit of the second, mean by mean, is bounded, `["refunds", "orders"]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<[String; 2]>,
+    /// With `signal`, a declared one: this quantile of it is bounded, not its mean; 0.95 is the 95th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantile: Option<f64>,
     /// The expected signal must not exceed this (give `at_most` or `at_least`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
@@ -117,6 +128,8 @@ pub struct Standard {
     pub safe_cost: Option<f64>,
     /// Decisions over which its mean is taken.
     pub scope: Scope,
+    /// Place in the row of the signal that a relative ratio is per unit of.
+    pub(crate) per: Option<usize>,
 }
 
 impl Guardrail {
@@ -133,6 +146,7 @@ impl Guardrail {
     /// Range and noise as declared here.
     pub fn own_signal(&self) -> SignalConfig {
         SignalConfig {
+            signal: None,
             range: self.range.clone(),
             cap: self.cap,
             sub_gaussian: self.sub_gaussian,
@@ -141,9 +155,16 @@ impl Guardrail {
     }
 
     /// The guardrail with the range and noise of its signal, which another place of the problem may declare.
-    pub fn with_signal(&self, reward: &SignalConfig, guardrails: &[Self]) -> Self {
+    pub fn with_signal(
+        &self,
+        reward: &SignalConfig,
+        guardrails: &[Self],
+        signals: &BTreeMap<String, Measured>,
+    ) -> Self {
         let signal = match self.signal.as_deref() {
             Some(REWARD) => reward.clone(),
+            name if name.is_some() && reward.signal.as_deref() == name => reward.clone(),
+            Some(name) if signals.contains_key(name) => signals[name].config(),
             Some(name) => {
                 let first = guardrails.iter().find(|other| other.name == name);
                 first.unwrap_or(self).own_signal()
@@ -156,6 +177,7 @@ impl Guardrail {
     /// The guardrail with this range and noise.
     pub(super) fn of(self, signal: SignalConfig) -> Self {
         let SignalConfig {
+            signal: _,
             range,
             cap,
             sub_gaussian,
@@ -304,6 +326,7 @@ fn absolute(
         factor: 0.0,
         safe_cost: safe.map(y),
         scope: Scope::Overall,
+        per: None,
     }
 }
 
@@ -319,6 +342,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
         factor: f,
         safe_cost: None,
         scope: Scope::Overall,
+        per: None,
     }
 }
 
@@ -372,10 +396,47 @@ impl Standard {
         }
     }
 
+    /// Multiple of the safe action's mean that views subtract from an estimate: a ratio's is the excess already.
+    pub fn subtracted(&self) -> f64 {
+        self.per.map_or(self.factor, |_| 0.0)
+    }
+
     /// Bounds of the safe action's y from the bounds of its standard cost, (1 − f)·y_0.
     pub(crate) fn safe_from_cost(&self, cost: (f64, f64)) -> (f64, f64) {
         let (a, b) = (cost.0 / (1.0 - self.factor), cost.1 / (1.0 - self.factor));
         (a.min(b), a.max(b))
+    }
+
+    /// The standard cost bounds of an action under a relative ratio, from bounds of y and of D, its own and the safe
+    /// action's (none for that itself): N − τD with τ = f·N_0/D_0 (math.md 26), or τD − N.
+    pub(crate) fn ratio_bounds(
+        &self,
+        own: (f64, f64),
+        safe: (f64, f64),
+        per: Option<((f64, f64), (f64, f64))>,
+    ) -> (f64, f64) {
+        // N in units of its range, from 0: y, or 1 − y where the range is mirrored.
+        let (n, n_0) = match self.direction {
+            Direction::AtMost => (own, safe),
+            Direction::AtLeast => ((1.0 - own.1, 1.0 - own.0), (1.0 - safe.1, 1.0 - safe.0)),
+        };
+        let (lower, upper) = match per {
+            // The safe action itself: (1 − f)·N_0.
+            None => {
+                let (a, b) = ((1.0 - self.factor) * n_0.0, (1.0 - self.factor) * n_0.1);
+                (a.min(b), a.max(b))
+            }
+            Some((per, safe_per)) => {
+                // Written so that NaN, of 0/0, is the end that promises nothing.
+                let most = (self.factor * n_0.1 / safe_per.0).min(MOST_RATIO);
+                let least = (self.factor * n_0.0 / safe_per.1).max(0.0).min(MOST_RATIO);
+                (n.0 - most * per.1, n.1 - least * per.0)
+            }
+        };
+        match self.direction {
+            Direction::AtMost => (lower, upper),
+            Direction::AtLeast => (-upper, -lower),
+        }
     }
 
     /// The standard cost bounds of an action from the bounds of its own y and of the safe action's.

@@ -1,5 +1,5 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `signals` (the row of an
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `made`, `signals` (the row of an
 //! outcome), `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
@@ -8,6 +8,7 @@ mod direction;
 mod drift;
 mod fields;
 mod guardrail;
+mod made;
 mod range;
 mod segment;
 mod signal;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
+use made::Made;
 use signals::Signals;
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
@@ -73,7 +75,7 @@ pub struct Problem {
     /// Guardrails that every policy must keep.
     #[serde(default)]
     pub guardrails: Vec<Guardrail>,
-    /// Signals that outcomes bring beside these, for guardrails that are weighted sums of them.
+    /// Signals that outcomes bring beside these: guardrails may be made from them, and so may the reward.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub signals: BTreeMap<String, Measured>,
     /// Names of the segments that are expected, for agents that know segments: δ is set aside for them, and with a
@@ -97,6 +99,8 @@ pub struct CheckedProblem {
     beside: Vec<Signal>,
     /// Guardrails that are weighted sums.
     sums: Vec<Sum>,
+    /// Guardrails that are made from other signals, and how.
+    made: Vec<(usize, Made)>,
 }
 
 /// Most that means may move, in units of their ranges, while a policy is used.
@@ -174,16 +178,20 @@ impl Problem {
                 return Err(Error::invalid(format!("segments[{i}]"), name, allowed));
             }
         }
-        self.check_measured()?;
-        let (declared, sums) = self.with_shared_signals()?;
-        self.check_used(&sums)?;
+        let named = self.with_named_reward()?.with_ends()?;
+        named.check_measured()?;
+        let (declared, sums, made) = named.with_shared_signals()?;
         drift::check_units(&declared)?;
-        let signals = Signals::new(&declared)?;
-        let reward = self.reward.check("reward")?;
+        let signals = Signals::new(&declared, &made)?;
+        let reward = declared.reward.check("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
         for (i, guardrail) in declared.guardrails.iter().enumerate() {
             let field = format!("guardrail[{i}]");
-            let standard = guardrail.check(&field)?;
+            let mut standard = guardrail.on_means().check(&field)?;
+            if let (true, Some([_, under])) = (guardrail.relative, &guardrail.ratio) {
+                // Of N and D by themselves: nothing of the range is left over (math.md 26).
+                (standard.threshold, standard.per) = (0.0, declared.place_named(under));
+            }
             if guardrails.iter().any(|g| g.name == standard.name) {
                 let allowed = "every guardrail needs a name of its own";
                 return Err(Error::invalid(
@@ -199,6 +207,7 @@ impl Problem {
         Ok(CheckedProblem {
             beside: beside.collect::<Result<_, _>>()?,
             sums,
+            made,
             declared,
             signals,
             reward,

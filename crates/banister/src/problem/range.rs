@@ -10,7 +10,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, finite};
 
@@ -30,8 +30,8 @@ pub(crate) const UNIT: [f64; 2] = [0.0, 1.0];
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Range {
-    /// The same for all arms.
-    Shared([f64; 2]),
+    /// The same for all arms; of a declared signal the high end may be infinite, in JSON `"inf"`.
+    Shared(#[serde(serialize_with = "endless")] [f64; 2]),
     /// One per arm, in the order of the arms.
     ByArm(Vec<[f64; 2]>),
     /// One per arm, by name.
@@ -182,10 +182,25 @@ pub fn two_numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Option<[f64; 
 
 /// An entry of a list: a number of the one range, or an arm's range.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number, or a pair [lo, hi]")]
+#[serde(untagged, expecting = "expected a number, `inf`, or a pair [lo, hi]")]
 enum Entry {
     Number(f64),
     Pair(Vec<f64>),
+    /// JSON has no infinity.
+    Endless(Endless),
+}
+
+#[derive(Deserialize)]
+enum Endless {
+    #[serde(rename = "inf")]
+    Inf,
+}
+
+fn endless<S: Serializer>(range: &[f64; 2], target: S) -> Result<S::Ok, S::Error> {
+    match range {
+        [lo, f64::INFINITY] => (lo, "inf").serialize(target),
+        range => range.serialize(target),
+    }
 }
 
 struct RangeVisitor;
@@ -203,6 +218,7 @@ impl<'de> Visitor<'de> for RangeVisitor {
             match entry {
                 Entry::Number(x) => numbers.push(x),
                 Entry::Pair(pair) => pairs.push(two(pair)?),
+                Entry::Endless(Endless::Inf) => numbers.push(f64::INFINITY),
             }
         }
         match (numbers.is_empty(), pairs.is_empty()) {

@@ -25,6 +25,9 @@ const FAR: f64 = 1e100;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalConfig {
+    /// Of the reward: the declared signal that it is, or a name by which outcomes bring it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// Lowest and highest value, for all arms or by arm; default [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,

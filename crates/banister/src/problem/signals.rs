@@ -1,5 +1,6 @@
 //! The row of signals that an outcome is: the reward, one per guardrail, then those that guardrails are sums of
-//! (`weights`); each in every arm's own range and in common units. What outcomes bring is the row without the sums.
+//! (`weights`) or made from (`made`); each in every arm's own range and in common units. What outcomes bring is the row
+//! without those.
 //!
 //! The reward and each guardrail are a signal each. One that two of them name is learned once ([`Signals::learned`]),
 //! from the first of its places in the row.
@@ -7,7 +8,8 @@
 use std::borrow::Cow;
 
 use super::{
-    ArmRanges, ArmWeights, CheckedProblem, Direction, Measured, Problem, Signal, SignalConfig, Sum,
+    ArmRanges, ArmWeights, CheckedProblem, Direction, Made, Measured, Problem, Signal,
+    SignalConfig, Sum,
 };
 use crate::error::Error;
 
@@ -21,14 +23,14 @@ pub(super) struct Signals {
     by_arm: Vec<Vec<Signal>>,
     /// Place in the row of the signal that is learned: its own, or where it stands first.
     learned: Vec<usize>,
-    /// Places of the row that outcomes bring beside the reward: no sums.
+    /// Places of the row that outcomes bring beside the reward: no sums, and nothing that is made.
     measured: Vec<usize>,
     /// True if all arms share one range of each signal, and each stands once.
     plain: bool,
 }
 
 impl Signals {
-    pub(super) fn new(problem: &Problem) -> Result<Self, Error> {
+    pub(super) fn new(problem: &Problem, made: &[(usize, Made)]) -> Result<Self, Error> {
         let arms = &problem.arms;
         let mut by_arm = vec![problem.reward.of_arms(REWARD, arms)?];
         let mut learned = vec![0];
@@ -43,20 +45,27 @@ impl Signals {
                 }
             }
             by_arm.push(own);
-            learned.push(problem.place_of_signal(i)?);
+            learned.push(match made.iter().find(|(own, _)| *own == i) {
+                Some((_, Made::Signal(place))) => *place,
+                Some(_) => i + 1,
+                None => problem.place_of_signal(i)?,
+            });
         }
         for (name, signal) in &problem.signals {
             learned.push(learned.len());
             by_arm.push(signal.config().of_arms(&format!("signals.{name}"), arms)?);
         }
-        let is_sum = |place: usize| {
+        let is_brought = |place: &usize| {
             let own = problem.guardrails.get(place - 1);
-            own.is_some_and(|guardrail| guardrail.weights.is_some())
+            own.is_none_or(|own| own.weights.is_none()) && made.iter().all(|(i, _)| i + 1 != *place)
         };
         let once = learned.iter().enumerate().all(|(s, &own)| s == own);
         Ok(Self {
-            plain: once && problem.signals.is_empty() && by_arm.iter().all(Vec::is_empty),
-            measured: (1..by_arm.len()).filter(|&place| !is_sum(place)).collect(),
+            plain: once
+                && made.is_empty()
+                && problem.signals.is_empty()
+                && by_arm.iter().all(Vec::is_empty),
+            measured: (1..by_arm.len()).filter(is_brought).collect(),
             by_arm,
             learned,
         })
@@ -83,7 +92,7 @@ impl Problem {
         match self.guardrails.iter().position(|other| other.name == name) {
             None => refuse(
                 name,
-                "must be `reward` or the name of another guardrail".into(),
+                "must be a declared signal, `reward`, or the name of another guardrail".into(),
             ),
             Some(i) if self.guardrails[i].weights.is_some() => {
                 refuse(name, "it is a weighted sum: give the same `weights`".into())
@@ -98,9 +107,11 @@ impl Problem {
     }
 
     /// The problem with the range of a signal at every guardrail that shares it, and of a sum at its guardrail.
-    pub(super) fn with_shared_signals(&self) -> Result<(Self, Vec<Sum>), Error> {
+    pub(super) fn with_shared_signals(
+        &self,
+    ) -> Result<(Self, Vec<Sum>, Vec<(usize, Made)>), Error> {
         let mut problem = self.clone();
-        let mut sums = Vec::new();
+        let (mut sums, mut made) = (Vec::new(), Vec::new());
         for (i, own) in problem.guardrails.iter_mut().enumerate() {
             if let Some(sum) = self.sum(i)? {
                 let range = Some(self.range_of_sum(&sum)?);
@@ -115,12 +126,23 @@ impl Problem {
                 sums.push(sum);
                 continue;
             }
-            let place = self.place_of_signal(i)?;
+            if let Some(how) = self.made(i, own)? {
+                made.push((i, how));
+                continue;
+            }
+            let source = own.signal.as_deref().filter(|name| *name != REWARD);
+            let place = match source.and_then(|name| self.place_named(name)) {
+                Some(place) if place == 0 || place > self.guardrails.len() => {
+                    made.push((i, Made::Signal(place)));
+                    place
+                }
+                _ => self.place_of_signal(i)?,
+            };
             if place == i + 1 {
                 continue;
             }
             let declared = own.own_signal();
-            *own = own.with_signal(&self.reward, &self.guardrails);
+            *own = own.with_signal(&self.reward, &self.guardrails, &self.signals);
             if declared != SignalConfig::default() && declared != own.own_signal() {
                 let (field, allowed) = (
                     format!("guardrail[{i}].range"),
@@ -128,7 +150,7 @@ impl Problem {
                 );
                 return Err(Error::invalid(field, "another", allowed));
             }
-            let first = place.checked_sub(1).map(|j| &self.guardrails[j]);
+            let first = place.checked_sub(1).and_then(|j| self.guardrails.get(j));
             let known = first.and_then(|first| first.safe_cost);
             if let (Some(own), Some(known)) = (own.safe_cost, known)
                 && own != known
@@ -142,7 +164,7 @@ impl Problem {
             }
             own.safe_cost = own.safe_cost.or(known);
         }
-        Ok((problem, sums))
+        Ok((problem, sums, made))
     }
 
     /// Refuses ranges by arm and weighted sums: for agents that scale a signal by one range.
@@ -152,11 +174,19 @@ impl Problem {
             let field = format!("guardrail[{i}].weights");
             return Err(Error::invalid(field, "given", allowed));
         }
+        if let Some(i) = (self.guardrails.iter()).position(|g| g.relative && g.ratio.is_some()) {
+            return Err(refuse_relative_ratio(i));
+        }
         let ranges = self.guardrails.iter().map(|g| &g.range).enumerate();
         let ranges = ranges.map(|(i, range)| (format!("guardrail[{i}].range"), range));
+        let beside = self.signals.iter().map(|(name, own)| (name, own.config()));
+        let beside: Vec<_> = beside
+            .map(|(name, own)| (format!("signals.{name}"), own.range))
+            .collect();
         for (field, range) in [("reward.range".into(), &self.reward.range)]
             .into_iter()
             .chain(ranges)
+            .chain(beside.iter().map(|(field, range)| (field.clone(), range)))
         {
             if range.as_ref().is_some_and(|range| range.shared().is_none()) {
                 let allowed = "means are linear in features that arms share, and a signal has one scale: give [lo, hi] \
@@ -168,7 +198,19 @@ impl Problem {
     }
 }
 
+/// The error for a ratio relative to the safe action's, where its two signals are not learned by arm.
+fn refuse_relative_ratio(guardrail: usize) -> Error {
+    let allowed = "a ratio relative to the safe action's is kept by `opb` alone, on arms: give it a bound of its own";
+    Error::invalid(format!("guardrail[{guardrail}].relative"), true, allowed)
+}
+
 impl CheckedProblem {
+    /// Refuses ratios relative to the safe action's, where signals are not learned by arm alone.
+    pub(crate) fn refuse_relative_ratios(&self) -> Result<(), Error> {
+        let found = self.guardrails.iter().position(|g| g.per.is_some());
+        found.map_or(Ok(()), |i| Err(refuse_relative_ratio(i)))
+    }
+
     /// A signal (0 the reward, 1 + i guardrail i) of an arm as it is and in common units, and its direction.
     pub(crate) fn signal_of(&self, arm: usize, signal: usize) -> (&Signal, &Signal, Direction) {
         let (common, direction) = match signal.checked_sub(1) {
@@ -234,7 +276,7 @@ impl CheckedProblem {
         if !self.signals.plain {
             let values = std::iter::once(&reward).chain(costs);
             let mut own = self.signals_of(arm).zip(values);
-            return self.sums().is_empty()
+            return self.signals.measured.len() + 1 == self.width()
                 && costs.len() == self.guardrails.len()
                 && own.all(|(own, &x)| own.holds(x))
                 && self.contradicted(reward, costs).is_none();
@@ -335,6 +377,9 @@ impl CheckedProblem {
             room[place - 1] = own.counted(cost);
         }
         self.with_sums(arm, room, told);
+        for &(i, how) in &self.made {
+            room[i] = how.value(|place| place.checked_sub(1).map_or(reward, |cost| room[cost]));
+        }
         (reward, room)
     }
 

@@ -140,8 +140,19 @@ fn checked(field: &str, terms: &Terms, names: &[&str]) -> Result<Vec<f64>, Error
 impl Problem {
     /// The costs that outcomes bring, each with its range and noise: guardrails that are no sums, then signals.
     pub fn measured(&self) -> Vec<Guardrail> {
-        let own = self.guardrails.iter().filter(|g| g.weights.is_none());
-        let beside = self.signals.iter().map(|(name, signal)| {
+        let ended = self.with_ends();
+        let signals = ended.as_ref().map_or(&self.signals, |ended| &ended.signals);
+        let own = self.guardrails.iter().filter(|g| {
+            let source = g.signal.as_deref().filter(|name| *name != REWARD);
+            let is_declared = |name: &str| {
+                self.signals.contains_key(name) || self.reward.signal.as_deref() == Some(name)
+            };
+            g.weights.is_none() && g.ratio.is_none() && !source.is_some_and(is_declared)
+        });
+        let beside = signals
+            .iter()
+            .filter(|(name, _)| self.reward.signal.as_ref() != Some(name));
+        let beside = beside.map(|(name, signal)| {
             let name = name.clone();
             let own = Guardrail {
                 name,
@@ -161,35 +172,37 @@ impl Problem {
                 || name == REWARD
                 || self.guardrails.iter().any(|g| g.name == *name)
             {
-                let allowed =
-                    "a signal needs a name of its own, not `reward` and not a guardrail's";
+                let allowed = "a signal needs a name of its own, not `reward` and not a guardrail's: a guardrail with \
+                               another name bounds it by `signal`";
                 return Err(Error::invalid(field, name, allowed));
             }
             let config = signal.config();
-            // A sum's promise is about means as they are, and its detector bets on bounded costs.
-            let unfit = [("cap", config.cap), ("sub_gaussian", config.sub_gaussian)];
-            if let Some((key, Some(x))) = unfit.into_iter().find(|(_, given)| given.is_some()) {
-                let allowed = "a signal with a weight has a `range` that no observation leaves";
-                return Err(Error::invalid(format!("{field}.{key}"), x, allowed));
+            if let Some(other) = &config.signal {
+                let allowed = "a signal is itself: only the reward names one";
+                return Err(Error::invalid(format!("{field}.signal"), other, allowed));
             }
-            let own = config.check(&field)?;
-            if own.lo < 0.0 {
-                let allowed =
-                    "a signal with a weight is never negative: its range begins at 0 or above";
-                return Err(Error::invalid(field, own.lo, allowed));
-            }
+            config.check(&field)?;
         }
         Ok(())
     }
 
-    /// Refuses signals that no guardrail is a sum of.
-    pub(super) fn check_used(&self, sums: &[Sum]) -> Result<(), Error> {
-        for (k, name) in self.signals.keys().enumerate() {
-            let place = 1 + self.guardrails.len() + k;
-            if !sums.iter().any(|sum| sum.terms.contains(&place)) {
-                let allowed = "no guardrail has a weight for it: leave it out";
-                return Err(Error::invalid(format!("signals.{name}"), "given", allowed));
-            }
+    /// Refuses a signal that cannot have a weight: a sum's promise is about means as they are, and its detector bets on
+    /// bounded costs.
+    fn check_term(&self, name: &str) -> Result<(), Error> {
+        let Some(config) = self.signals.get(name).map(Measured::config) else {
+            return Ok(());
+        };
+        let field = format!("signals.{name}");
+        let unfit = [("cap", config.cap), ("sub_gaussian", config.sub_gaussian)];
+        if let Some((key, Some(x))) = unfit.into_iter().find(|(_, given)| given.is_some()) {
+            let allowed = "a signal with a weight has a `range` that no observation leaves";
+            return Err(Error::invalid(format!("{field}.{key}"), x, allowed));
+        }
+        let lo = config.hull()[0];
+        if lo < 0.0 {
+            let allowed =
+                "a signal with a weight is never negative: its range begins at 0 or above";
+            return Err(Error::invalid(field, lo, allowed));
         }
         Ok(())
     }
@@ -204,6 +217,9 @@ impl Problem {
         let refuse = |allowed: &str| Err(Error::invalid(&field, "given", allowed));
         if own.at_least.is_some() {
             return refuse("a weighted sum is kept `at_most`");
+        }
+        if own.ratio.is_some() || own.quantile.is_some() {
+            return refuse("a sum is bounded in its mean: leave out `ratio` and `quantile`");
         }
         if own.signal.is_some() || own.safe_cost.is_some() || own.cap.is_some() {
             return refuse("its signals are learned: leave out `signal`, `safe_cost` and `cap`");
@@ -227,6 +243,7 @@ impl Problem {
             })
         };
         let terms = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        names.iter().try_for_each(|name| self.check_term(name))?;
         if terms.is_empty() {
             return refuse("a sum needs at least one signal");
         }
@@ -298,6 +315,20 @@ impl CheckedProblem {
     /// Weighted sums among the guardrails.
     pub(crate) fn sums(&self) -> &[Sum] {
         &self.sums
+    }
+
+    /// Refuses guardrails that outcomes do not bring, where costs are taken as they come.
+    pub fn refuse_made(&self, why: &str) -> Result<(), Error> {
+        self.refuse_weights(why)?;
+        let key = |i: usize| match &self.declared.guardrails[i] {
+            own if own.ratio.is_some() => "ratio",
+            own if own.quantile.is_some() => "quantile",
+            _ => "signal",
+        };
+        self.made.first().map_or(Ok(()), |&(i, _)| {
+            let field = format!("guardrail[{i}].{}", key(i));
+            Err(Error::invalid(field, "given", why))
+        })
     }
 
     /// Refuses weighted sums, where they cannot be learned.

@@ -115,6 +115,7 @@ impl Learner for SegmentLearner {
 
     fn new(problem: &Problem, config: &SegmentedConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
+        problem.refuse_relative_ratios()?;
         let checked = config.check(&problem)?;
         let m = problem.guardrails.len();
         let mut own = Self {

@@ -468,7 +468,7 @@ fn the_reward_may_be_bounded_and_contradictions_are_refused() {
     let rows = [
         (
             vec![named("a", "b")],
-            "must be `reward` or the name of another guardrail",
+            "must be a declared signal, `reward`, or the name of another guardrail",
         ),
         (vec![floor.clone(), named("a", "conversion 0")], "name that"),
         (vec![ranged], "a signal has one range"),

@@ -12,6 +12,7 @@ mod intervals;
 mod limit;
 mod logistic;
 mod logs;
+mod made;
 mod mixture;
 mod monitor;
 mod multiscale;

@@ -259,8 +259,7 @@ const REFUSED: &str = "
     at_most = 1, weights = { a = { in = 1, out = 1 } }    | `guardrail[0].weights.b` is absent
     at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1 } } | `guardrail[0].weights.b.out` is absent
     at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1, out = 1 }, c = { in = 1, out = 1 } } | `guardrail[0].weights.c` & the arms are a, b
-    at_most = 1, weights = { in = 1 }                     | `signals.out` & no guardrail has a weight
-    at_most = 1                                           | `signals.in` & no guardrail has a weight
+    at_most = 1, weights = { in = 1 }, quantile = 0.9     | `guardrail[0].weights` & in its mean
     at_most = 1, weights = {}                             | `guardrail[0].weights` & at least one signal
     at_most = 1, weights = { in = 0, out = 0 }, relative = true | `guardrail[0].weights` & above 0
     at_least = 1, weights = { in = 1, out = 1 }           | `guardrail[0].weights` & `at_most`

@@ -57,7 +57,10 @@ impl Declaration {
             given(field("safe_cost"), guardrail.safe_cost)?;
         }
         for (name, own) in &self.signals {
-            signal(&format!("signals.{name}"), &own.config())?;
+            let mut own = own.config();
+            // Without a highest value it gets one from the quantile that bounds it.
+            own.range = own.range.filter(|range| range.hull()[1] < f64::INFINITY);
+            signal(&format!("signals.{name}"), &own)?;
         }
         for (j, &x) in self.safe_action.iter().flatten().enumerate() {
             check(format!("safe_action[{j}]"), x, LARGEST_FEATURE)?;
@@ -140,8 +143,7 @@ impl CheckedDeclaration {
         }
         if !budgets.is_empty() {
             let why = "budgets are kept of costs that are reported: leave out the `budgets`";
-            (self.standard.refuse_weights(why))
-                .map_err(|e| Refusal::of(e, super::problem_field))?;
+            (self.standard.refuse_made(why)).map_err(|e| Refusal::of(e, super::problem_field))?;
         }
         for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
             let Some(own) = budgets.get(&guardrail.name) else {

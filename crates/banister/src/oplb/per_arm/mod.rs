@@ -97,6 +97,7 @@ impl Learner for ContextLearner {
         problem.refuse_weights(
             "means are linear in the context here: weights are for agents on arms, such as `opb`",
         )?;
+        problem.refuse_relative_ratios()?;
         let checked = config.check(&problem)?;
         if checked.config.model != Model::PerArm {
             let allowed = "this agent has a parameter per arm: use `per_arm`";

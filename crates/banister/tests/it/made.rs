@@ -1,0 +1,401 @@
+//! Guardrails and rewards over declared signals: a signal itself, ratios and quantiles.
+
+use crate::common::{Random, refused};
+use banister::{AgentConfig, Decision, Opb, OpbConfig, Outcome, Problem, Registry as _, Round};
+use serde_json::{Value, json};
+
+fn problem(declared: Value) -> Problem {
+    let mut all = json!({"arms": ["control", "new", "bold"], "safe": 0});
+    for (key, value) in declared.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    serde_json::from_value(all).unwrap()
+}
+
+/// Orders, refunds, revenue and latency of a visit.
+struct Visit {
+    orders: f64,
+    refunds: f64,
+    latency: f64,
+}
+
+fn visit(rng: &mut Random, arm: usize) -> Visit {
+    let orders = (0..4)
+        .map(|_| rng.bernoulli([0.3, 0.45, 0.6][arm]))
+        .sum::<f64>();
+    let refunds = (0..orders as usize)
+        .map(|_| rng.bernoulli([0.02, 0.04, 0.12][arm]))
+        .sum();
+    let latency = -[200.0, 250.0, 500.0][arm] * (1.0 - rng.unit()).ln();
+    Visit {
+        orders,
+        refunds,
+        latency,
+    }
+}
+
+fn shown(decision: &Decision) -> (Vec<(usize, f64)>, Vec<[f64; 2]>) {
+    let guardrails = decision.guardrails.iter();
+    let costs = guardrails
+        .map(|g| [g.pessimistic_cost, g.threshold])
+        .collect();
+    (decision.policy.clone(), costs)
+}
+
+/// Plays two declarations of the same problem side by side: the same policies and certificates.
+fn same(kinds: &[Value], one: &Problem, other: &Problem, costs: impl Fn(&Visit) -> [Vec<f64>; 2]) {
+    for kind in kinds {
+        let config: AgentConfig = serde_json::from_value(kind.clone()).unwrap();
+        let mut agents = [config.build(one).unwrap(), config.build(other).unwrap()];
+        let mut rng = Random::new(5);
+        let mut moved = false;
+        for t in 0..3000 {
+            let both = agents.each_mut().map(|agent| {
+                let decision = agent.decide(&Round::default()).unwrap();
+                (shown(decision), decision.draw(0.0))
+            });
+            let arm = agents[0]
+                .decide(&Round::default())
+                .unwrap()
+                .draw(rng.unit());
+            for (own, theirs) in both[0]
+                .0
+                .1
+                .iter()
+                .flatten()
+                .zip(both[1].0.1.iter().flatten())
+            {
+                assert!((own - theirs).abs() < 1e-9, "{kind} {t}: {both:?}");
+            }
+            for arm in 0..3 {
+                let p = |own: &[(usize, f64)]| own.iter().find(|p| p.0 == arm).map_or(0.0, |p| p.1);
+                let (own, theirs) = (p(&both[0].0.0), p(&both[1].0.0));
+                assert!((own - theirs).abs() < 1e-6, "{kind} {t}: {both:?}");
+            }
+            moved |= arm != 0;
+            let visit = visit(&mut rng, arm);
+            for (agent, costs) in agents.iter_mut().zip(costs(&visit)) {
+                agent
+                    .observe(&Outcome::of_arm(arm, visit.orders, &costs))
+                    .unwrap();
+            }
+        }
+        assert!(moved, "{kind}");
+    }
+}
+
+#[test]
+fn a_ratio_is_a_guardrail_on_a_difference() {
+    let ratio = problem(json!({
+        "reward": {"signal": "orders"},
+        "signals": {"orders": [0, 4], "refunds": [0, 4]},
+        "guardrails": [{"name": "refund_rate", "ratio": ["refunds", "orders"], "at_most": 0.08}],
+    }));
+    let plain = problem(json!({
+        "reward": {"range": [0, 4]},
+        "guardrails": [{"name": "difference", "at_most": 0, "range": [-0.32, 4]}],
+    }));
+    let opb = [json!({"kind": "opb"}), json!({"kind": "segmented"})];
+    same(&opb, &ratio, &plain, |v| {
+        [vec![v.refunds], vec![v.refunds - 0.08 * v.orders]]
+    });
+}
+
+#[test]
+fn a_quantile_is_a_guardrail_on_a_share_and_needs_no_highest_value() {
+    for (bound, threshold, end) in [
+        (json!({"at_most": 900}), 0.05, json!("inf")),
+        (json!({"at_least": 5}), 0.95, json!(1e6)),
+    ] {
+        let mut guardrail = json!({"name": "p95", "signal": "latency_ms", "quantile": 0.95});
+        guardrail
+            .as_object_mut()
+            .unwrap()
+            .extend(bound.as_object().unwrap().clone());
+        let quantile = problem(json!({
+            "reward": {"range": [0, 4]}, "signals": {"latency_ms": [0, end]}, "guardrails": [guardrail],
+        }));
+        let plain = problem(json!({
+            "reward": {"range": [0, 4]}, "guardrails": [{"name": "slow", "at_most": threshold}],
+        }));
+        let is_slow = |latency: f64| match threshold {
+            0.05 => latency > 900.0,
+            _ => latency < 5.0,
+        };
+        let kinds = [json!({"kind": "opb"}), json!({"kind": "segmented"})];
+        same(&kinds, &quantile, &plain, |v| {
+            [
+                vec![v.latency],
+                vec![f64::from(u8::from(is_slow(v.latency)))],
+            ]
+        });
+    }
+}
+
+#[test]
+fn a_declared_signal_is_reported_once_and_bounded_as_often_as_one_likes() {
+    let twice = problem(json!({
+        "reward": {"range": [0, 4]}, "signals": {"refunds": [0, 4]},
+        "guardrails": [{"name": "mean", "signal": "refunds", "at_most": 0.2},
+                       {"name": "often", "signal": "refunds", "quantile": 0.9, "at_most": 0.5}],
+    }));
+    let plain = problem(json!({
+        "reward": {"range": [0, 4]},
+        "guardrails": [{"name": "mean", "at_most": 0.2, "range": [0, 4]},
+                       {"name": "often", "at_most": 0.1}],
+    }));
+    same(&[json!({"kind": "opb"})], &twice, &plain, |v| {
+        [
+            vec![v.refunds],
+            vec![v.refunds, f64::from(u8::from(v.refunds > 0.5))],
+        ]
+    });
+}
+
+#[test]
+fn linear_agents_learn_what_is_made() {
+    let features = json!([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]]);
+    let made = problem(json!({
+        "features": features, "reward": {"range": [0, 4]}, "signals": {"latency_ms": [0, "inf"], "orders": [0, 4], "refunds": [0, 4]},
+        "guardrails": [{"name": "p95", "signal": "latency_ms", "quantile": 0.9, "at_most": 900},
+                       {"name": "rate", "ratio": ["refunds", "orders"], "at_most": 0.5}],
+    }));
+    let plain = problem(json!({
+        "features": features, "reward": {"range": [0, 4]},
+        "guardrails": [{"name": "slow", "at_most": 0.1}, {"name": "rate", "at_most": 0, "range": [-2, 4]}],
+    }));
+    same(
+        &[json!({"kind": "oplb", "parameter_norm": 1.5})],
+        &made,
+        &plain,
+        |v| {
+            let slow = f64::from(u8::from(v.latency > 900.0));
+            [
+                vec![v.latency, v.orders, v.refunds],
+                vec![slow, v.refunds - 0.5 * v.orders],
+            ]
+        },
+    );
+}
+
+/// Refunds per order, not per visit, are kept below 1.5 times the safe arm's; an arm that sells more may have more of
+/// them. Reading it as refunds per visit would refuse `new` for ever, which is the control.
+#[test]
+fn a_relative_ratio_is_kept_by_every_policy_and_lets_good_arms_in() {
+    let ratio = |f: f64, key: &str, names: [&str; 2]| {
+        problem(json!({
+            "reward": {"signal": "orders"}, "signals": {"orders": [0, 4], "refunds": [0, 4]},
+            "guardrails": [{"name": "rate", "ratio": names, key: f, "relative": true}],
+        }))
+    };
+    let rates = [0.1, 0.1, 0.3];
+    let orders = [1.2, 1.8, 2.4];
+    let play = |problem: &Problem, seed: u64, is_kept: &dyn Fn(&Decision) -> bool| {
+        let config = OpbConfig {
+            floor: 0.05,
+            ..OpbConfig::default()
+        };
+        let mut agent = Opb::new(problem, &config).unwrap();
+        let mut rng = Random::new(seed);
+        let mut broken = false;
+        for _ in 0..40_000 {
+            let decision = agent.decide();
+            broken |= !is_kept(decision);
+            let arm = decision.draw(rng.unit());
+            let bought = (0..4)
+                .map(|_| rng.bernoulli(orders[arm] / 4.0))
+                .sum::<f64>();
+            let refunds = (0..bought as usize)
+                .map(|_| rng.bernoulli(rates[arm]))
+                .sum::<f64>();
+            agent.observe(arm, bought, &[refunds]).unwrap();
+        }
+        let decision = agent.decide();
+        (broken, decision.probability(1), decision.probability(2))
+    };
+    let rate = |decision: &Decision| {
+        let mean = |of: &dyn Fn(usize) -> f64| {
+            (0..3).map(|a| decision.probability(a) * of(a)).sum::<f64>()
+        };
+        mean(&|a| orders[a] * rates[a]) / mean(&|a| orders[a])
+    };
+    let (mut broken, mut new) = (0, 0.0);
+    for seed in 0..8 {
+        let most = play(&ratio(1.5, "at_most", ["refunds", "orders"]), seed, &|d| {
+            rate(d) <= 0.15 * (1.0 + 1e-12)
+        });
+        let least = play(
+            &ratio(0.5, "at_least", ["orders", "refunds"]),
+            100 + seed,
+            &|d| rate(d) <= 0.2 * (1.0 + 1e-12),
+        );
+        broken += u32::from(most.0) + u32::from(least.0);
+        new += most.1 / 8.0;
+    }
+    // δ = 1%: two of sixteen runs have probability 0.01.
+    assert!(broken <= 1, "{broken} of 16 runs");
+    assert!(new > 0.5, "{new}");
+    let visits = problem(json!({
+        "reward": {"range": [0, 4]},
+        "guardrails": [{"name": "refunds", "at_most": 1.2, "relative": true, "range": [0, 4]}],
+    }));
+    let control = play(&visits, 3, &|_| true);
+    assert!(control.1 < 0.5 && control.2 < 0.2, "{control:?}");
+}
+
+#[test]
+fn snapshots_and_declarations_of_made_guardrails_are_read_again() {
+    let declared = problem(json!({
+        "reward": {"signal": "orders"},
+        "signals": {"orders": [0, 4], "refunds": [0, 4], "latency_ms": [0, "inf"], "visits": [-1, 1]},
+        "guardrails": [{"name": "rate", "ratio": ["refunds", "orders"], "at_most": 1.5, "relative": true},
+                       {"name": "share", "ratio": ["refunds", "orders"], "at_most": 0.5},
+                       {"name": "p95", "signal": "latency_ms", "quantile": 0.95, "at_most": 800}],
+    }));
+    let text = serde_json::to_string(&declared).unwrap();
+    assert_eq!(serde_json::from_str::<Problem>(&text).unwrap(), declared);
+    let standard = declared.check().unwrap();
+    assert_eq!(standard.declared.check().unwrap(), standard);
+    assert_eq!(
+        standard.measured().collect::<Vec<_>>(),
+        ["latency_ms", "refunds", "visits"]
+    );
+    let config: AgentConfig = serde_json::from_value(json!({"kind": "opb"})).unwrap();
+    let mut agent = config.build(&declared).unwrap();
+    let mut rng = Random::new(1);
+    for t in 0..500 {
+        let visit = visit(&mut rng, t % 3);
+        agent
+            .observe(&Outcome::of_arm(
+                t % 3,
+                visit.orders,
+                &[visit.latency, visit.refunds, 0.0],
+            ))
+            .unwrap();
+    }
+    let saved = agent.save().unwrap();
+    let mut restored = AgentConfig::restore(&saved).unwrap();
+    let own = shown(agent.decide(&Round::default()).unwrap());
+    assert_eq!(
+        own,
+        shown(restored.agent.decide(&Round::default()).unwrap())
+    );
+}
+
+#[test]
+fn bad_declarations_are_refused_by_field() {
+    let signals =
+        json!({"orders": [0, 4], "refunds": [0, 4], "latency_ms": [0, "inf"], "change": [-1, 1]});
+    let of =
+        |guardrail: Value| problem(json!({"signals": signals, "guardrails": [guardrail]})).check();
+    let p95 = |more: Value| {
+        let mut own =
+            json!({"name": "g", "signal": "latency_ms", "quantile": 0.95, "at_most": 800});
+        own.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        own
+    };
+    for (guardrail, field, words) in [
+        (
+            p95(json!({"quantile": 1.0})),
+            "guardrail[0].quantile",
+            "between 0 and 1",
+        ),
+        (
+            p95(json!({"at_most": 0})),
+            "signals.latency_ms",
+            "without a highest value",
+        ),
+        (
+            p95(json!({"relative": true})),
+            "guardrail[0].relative",
+            "bound of its own",
+        ),
+        (
+            p95(json!({"signal": "orders"})),
+            "signals.latency_ms",
+            "without a highest value",
+        ),
+        (
+            p95(json!({"signal": null})),
+            "signals.latency_ms",
+            "without a highest value",
+        ),
+        (
+            p95(json!({"range": [0, 5]})),
+            "guardrail[0].range",
+            "leave it out",
+        ),
+        (
+            p95(json!({"ratio": ["refunds", "orders"]})),
+            "guardrail[0].quantile",
+            "not both",
+        ),
+    ] {
+        refused(of(guardrail), &[field, words], field);
+    }
+    let signals = json!({"orders": [0, 4], "refunds": [0, 4], "change": [-1, 1]});
+    let of =
+        |guardrail: Value| problem(json!({"signals": signals, "guardrails": [guardrail]})).check();
+    for (guardrail, field, words) in [
+        (
+            json!({"name": "g", "ratio": ["refunds", "sales"], "at_most": 0.1}),
+            "guardrail[0].ratio[1]",
+            "one of the declared",
+        ),
+        (
+            json!({"name": "g", "ratio": ["change", "orders"], "at_most": 0.1}),
+            "guardrail[0].ratio",
+            "begins at 0",
+        ),
+        (
+            json!({"name": "g", "ratio": ["orders", "orders"], "at_most": 0.1}),
+            "guardrail[0].ratio",
+            "two signals",
+        ),
+        (
+            json!({"name": "g", "ratio": ["refunds", "orders"], "at_most": 0.1, "safe_cost": 0.1}),
+            "guardrail[0].ratio",
+            "leave out",
+        ),
+        (
+            json!({"name": "g", "ratio": ["refunds", "orders"], "at_most": 0.9, "relative": true}),
+            "guardrail[0].at_most",
+            "above 1",
+        ),
+        (
+            json!({"name": "g", "signal": "sales", "at_most": 0.1}),
+            "guardrail[0].signal",
+            "declared signal",
+        ),
+        (
+            json!({"name": "g", "quantile": 0.5, "at_most": 0.1}),
+            "guardrail[0].signal",
+            "name it",
+        ),
+        (
+            json!({"name": "orders", "at_most": 0.1}),
+            "signals.orders",
+            "name of its own",
+        ),
+        (
+            json!({"name": "g", "signal": "orders", "quantile": 0.5, "at_most": 7}),
+            "guardrail[0].at_most",
+            "within the signal's range",
+        ),
+    ] {
+        refused(of(guardrail), &[field, words], field);
+    }
+    let relative = problem(json!({
+        "signals": signals, "guardrails": [{"name": "g", "ratio": ["refunds", "orders"], "at_most": 1.1, "relative": true}],
+    }));
+    for kind in ["segmented", "oplb"] {
+        let config: AgentConfig = serde_json::from_value(json!({"kind": kind})).unwrap();
+        refused(
+            config.build(&relative),
+            &["guardrail[0].relative", "`opb` alone"],
+            kind,
+        );
+    }
+}
