@@ -6,13 +6,15 @@ use std::time::Instant;
 use rand::RngExt;
 
 use super::decision_request::{
-    check_id, check_propensity, take_actions, take_segment, taken_action,
+    check_id, check_propensity, take_actions, take_segment, take_unit, taken_action,
 };
 use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
-use crate::events::{Candidate, DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
+use crate::events::{
+    Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
+};
 use crate::refusal::Refusal;
-use crate::state::{Core, ExperimentInfo, ExperimentStatus, Kind, PolicyInputs};
+use crate::state::{Core, ExperimentInfo, ExperimentStatus, Kind, PolicyInputs, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -128,6 +130,9 @@ impl Command for Decide {
         if let Some(id) = &self.request.id {
             transaction.want(&self.experiment, id);
         }
+        if let Some(unit) = &self.request.unit {
+            transaction.want_unit(&self.experiment, unit);
+        }
     }
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Decided>, Refusal> {
@@ -142,9 +147,16 @@ impl Command for Decide {
             Some(prepared) => prepared.digest,
             None => request.digest()?,
         };
-        let id = request.id.take();
-        if let Some(id) = &id {
-            check_id(id)?;
+        let unit = take_unit(&info, &mut request)?;
+        let standing = match (&info.unit, &unit) {
+            (Some(own), Some(unit)) => transaction.standing(key, own, unit),
+            _ => None,
+        };
+        let mut id = request.id.take();
+        if let (Some(own), Some(unit)) = (&info.unit, &unit) {
+            id = own.ids(unit, transaction.time).into_iter().next();
+        } else if let Some(id) = &id {
+            check_id("id", id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
                 transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, info).map(Reply::Ready);
@@ -204,9 +216,25 @@ impl Command for Decide {
         } else {
             transaction.within_budgets(key, published)?
         };
+        let mut draw: f64 = match (&info.unit, &id) {
+            (Some(own), Some(id)) => own.uniform(id, None),
+            _ => transaction.rng.random(),
+        };
+        let (mut action, mut probability) = published.draw(draw);
+        let mut moved = None;
+        if let (Some(record), Some(own)) = (&standing, &info.unit) {
+            match transaction.kept(key, record, own, &published)? {
+                Keeps::Its(event) => {
+                    return Ok(Reply::Ready(transaction.answer(record, &event, info)?));
+                }
+                Keeps::Another(number) => {
+                    (draw, action) = number;
+                    probability = published.probability(action);
+                    moved = Some(record);
+                }
+            }
+        }
         let experiment = transaction.state.experiment(&name)?;
-        let draw: f64 = transaction.rng.random();
-        let (action, probability) = published.draw(draw);
         let features = (experiment.inputs).numbers(action, &context, &candidates);
         if is_slow {
             transaction
@@ -233,6 +261,16 @@ impl Command for Decide {
             segment,
             time,
         });
+        if let Some(record) = moved {
+            let from = record
+                .outcome
+                .moved
+                .is_none()
+                .then_some(record.event.action);
+            return Ok(Reply::Ready(
+                transaction.move_unit(record, from, event, info)?,
+            ));
+        }
         let number = transaction.write_decision(key, id.as_ref(), event);
         Ok(Reply::Ready(Decided {
             number,
@@ -249,7 +287,135 @@ impl Command for Decide {
     }
 }
 
+/// Whether a unit keeps its arm.
+enum Keeps {
+    /// As its decision in force says.
+    Its(Arc<DecisionEvent>),
+    /// Another one, and the number that drew it.
+    Another((f64, u32)),
+}
+
 impl Transaction<'_> {
+    /// Whether a unit keeps the arm that it has under the policy in force. It does, unless the safe action is forced, its arm
+    /// is retired, or prices were told since: then it keeps it with probability min(1, π(a)/π_before(a)) and else is drawn
+    /// from what π has more than before, which moves the fewest.
+    fn kept(
+        &mut self,
+        experiment: u64,
+        record: &DecisionRecord,
+        own: &Unit,
+        published: &Arc<PublishedPolicy>,
+    ) -> Result<Keeps, Refusal> {
+        let (number, event) = match &record.outcome.moved {
+            Some((number, event)) => (*number, event.clone()),
+            None => (record.number, record.event.clone()),
+        };
+        let is_stale = self.state.by_key(experiment).is_some_and(|experiment| {
+            let offered =
+                (experiment.arms.get(event.action as usize)).is_none_or(|arm| arm.offered);
+            !offered || number < experiment.repriced
+        });
+        if !is_stale && (published.fallback.is_none() || event.action == published.safe) {
+            return Ok(Keeps::Its(event));
+        }
+        let whole = DecisionRecord {
+            event,
+            ..record.clone()
+        };
+        let whole = if record.outcome.moved.is_some() {
+            whole
+        } else {
+            self.whole(whole)?
+        };
+        let before = self.policy_of(&whole.event)?;
+        let action = whole.event.action;
+        let id = record.id.as_deref().unwrap_or_default();
+        let uniform = own.uniform(id, Some(number));
+        let share = published.probability(action) / before.probability(action);
+        if uniform < share {
+            return Ok(Keeps::Its(whole.event));
+        }
+        let more =
+            |&(arm, p): &(usize, f64)| (arm as u32, (p - before.probability(arm as u32)).max(0.0));
+        let total: f64 = published.policy.iter().map(|entry| more(entry).1).sum();
+        // Uniform again, given that it was not below.
+        let mut rest = (uniform - share) / (1.0 - share) * total;
+        let mut drawn = published.safe;
+        for (arm, mass) in published.policy.iter().map(more) {
+            if mass > 0.0 {
+                drawn = arm;
+                if rest < mass {
+                    break;
+                }
+                rest -= mass;
+            }
+        }
+        Ok(Keeps::Another((uniform, drawn)))
+    }
+
+    /// Gives a unit another arm for the rest of its period.
+    fn move_unit(
+        &mut self,
+        record: &DecisionRecord,
+        from: Option<u32>,
+        event: Arc<DecisionEvent>,
+        info: Arc<ExperimentInfo>,
+    ) -> Result<Decided, Refusal> {
+        let answer = self.answer(record, &event, info.clone())?;
+        let decision = event.clone();
+        let number = self.next_number();
+        self.write_report(info.key, record.number, Event::Moved { from, decision });
+        let settled = OutcomeSoFar {
+            complete: Some(true),
+            moved: Some((number, event)),
+            ..OutcomeSoFar::default()
+        };
+        self.reported.insert(record.number, settled);
+        Ok(answer)
+    }
+
+    /// The policy that a decision was drawn from; most were drawn from the one in force.
+    fn published(
+        &mut self,
+        event: &DecisionEvent,
+        experiment: u64,
+    ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        let current = self
+            .state
+            .by_key(experiment)
+            .and_then(|own| own.current.as_ref());
+        match current {
+            Some((Some(number), current)) if event.policy == Some(*number) => Ok(current.clone()),
+            _ => self.policy_of(event),
+        }
+    }
+
+    /// The answer to a request whose decision was made before, or moved.
+    fn answer(
+        &mut self,
+        record: &DecisionRecord,
+        event: &Arc<DecisionEvent>,
+        info: Arc<ExperimentInfo>,
+    ) -> Result<Decided, Refusal> {
+        let whole = if event.is_whole() {
+            event.clone()
+        } else {
+            self.whole(record.clone())?.event
+        };
+        Ok(Decided {
+            number: record.number,
+            id: record.id.clone(),
+            time: record.time,
+            action: whole.action,
+            probability: whole.probability,
+            shadow: whole.shadow,
+            candidates: candidate_names(&whole.candidates),
+            published: self.published(&whole, info.key)?,
+            info,
+            seconds: 0.0,
+        })
+    }
+
     /// Number of a policy's event, which is written with the first decision that is drawn from it.
     fn cite(&mut self, experiment: u64, published: &Arc<PublishedPolicy>) -> u64 {
         if let Some(own) = self.state.by_key(experiment) {
@@ -286,19 +452,7 @@ impl Transaction<'_> {
                 record.id.unwrap_or_default()
             )));
         }
-        let record = self.whole(record)?;
-        let event = record.event;
-        Ok(Decided {
-            number: record.number,
-            id: record.id,
-            time: record.time,
-            action: event.action,
-            probability: event.probability,
-            shadow: event.shadow,
-            candidates: candidate_names(&event.candidates),
-            published: self.policy_of(&event)?,
-            info,
-            seconds: 0.0,
-        })
+        let event = record.event.clone();
+        self.answer(&record, &event, info)
     }
 }

@@ -15,6 +15,7 @@ use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
     Experiment, ExperimentInfo, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
+    check_unit,
 };
 
 /// A request for a decision.
@@ -26,6 +27,11 @@ pub struct DecisionRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub id: Option<String>,
+    /// The unit, if the experiment declares one: it has the same arm for its period. 1 to 100 characters, no control
+    /// characters and no `#`, not starting with `@`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    pub unit: Option<String>,
     /// The context, if the experiment declares one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<RequestContext>,
@@ -127,6 +133,35 @@ impl DecisionRequest {
             return Ok(0);
         }
         Ok(digest(&blake3::hash(to_json(&anonymous)?.as_bytes())))
+    }
+}
+
+/// Takes the unit out of a request, where decisions have one; it stands for the id.
+pub(super) fn take_unit(
+    info: &ExperimentInfo,
+    request: &mut DecisionRequest,
+) -> Result<Option<String>, Refusal> {
+    match (&info.unit, request.unit.take()) {
+        (None, None) => Ok(None),
+        (Some(_), Some(unit)) => {
+            check_unit(&unit)?;
+            if let Some(id) = &request.id {
+                let allowed = "a unit's decision is known by the unit: omit it";
+                return Err(Refusal::invalid("id", id, allowed));
+            }
+            Ok(Some(unit))
+        }
+        (None, Some(_)) => {
+            let allowed = "this experiment declares no `unit`: omit it";
+            Err(Refusal::invalid("unit", "given", allowed))
+        }
+        (Some(own), None) => {
+            let allowed = format!(
+                "every decision of this experiment is for a {}: name it",
+                own.name
+            );
+            Err(Refusal::invalid("unit", "absent", allowed))
+        }
     }
 }
 
@@ -312,7 +347,7 @@ fn check_sizes(field: &str, numbers: &[f64]) -> Result<(), Refusal> {
     }
 }
 
-pub(super) fn check_id(id: &str) -> Result<(), Refusal> {
+pub(super) fn check_id(field: &str, id: &str) -> Result<(), Refusal> {
     let count = id.chars().count();
     let fits =
         (1..=128).contains(&count) && !id.starts_with('@') && !id.chars().any(char::is_control);
@@ -322,5 +357,5 @@ pub(super) fn check_id(id: &str) -> Result<(), Refusal> {
     let shown: String = id.chars().take(40).collect();
     let allowed =
         "must be 1 to 128 characters, none of them a control character, the first not `@`";
-    Err(Refusal::invalid("id", format!("{shown:?}"), allowed))
+    Err(Refusal::invalid(field, format!("{shown:?}"), allowed))
 }

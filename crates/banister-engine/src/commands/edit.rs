@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use banister::ArmWeights;
+use rand::RngExt;
 use serde::Serialize;
 
 use super::{Command, Reply, Transaction};
@@ -136,6 +137,20 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         Some(changed) => changed.as_ref(),
         None => declaration.default_outcome.as_ref(),
     };
+    if declaration.unit.is_some() {
+        let fixed = [
+            ("ttl_seconds", ttl != declaration.ttl_seconds),
+            ("shadow", change.shadow == Some(true)),
+            (
+                "budgets",
+                change.budgets.as_ref().is_some_and(|own| !own.is_empty()),
+            ),
+        ];
+        if let Some((field, _)) = fixed.into_iter().find(|(_, changes)| *changes) {
+            let allowed = "an experiment on units keeps its period, and has no shadow mode and no budgets: omit it";
+            return Err(Refusal::invalid(field, "given", allowed));
+        }
+    }
     experiment.checked.check_ttl(ttl, default)?;
     if let Some(budgets) = &change.budgets {
         experiment.checked.check_budgets(budgets)?;
@@ -153,7 +168,12 @@ impl Command for CreateExperiment {
     type Answer = ExperimentView;
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<ExperimentView>, Refusal> {
-        let checked = self.0.check()?;
+        let mut checked = self.0.check()?;
+        if let Some(unit) = &mut checked.declaration.unit {
+            // Whole numbers that every reader of JSON has room for.
+            unit.seed
+                .get_or_insert(transaction.rng.random::<u64>() >> 11);
+        }
         let name = &checked.declaration.name;
         if transaction.state.is_taken(name) {
             return Err(Refusal::conflict(format!(

@@ -4,6 +4,7 @@ use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
 use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
 use crate::refusal::Refusal;
+use crate::state::Combine;
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -72,14 +73,31 @@ impl Transaction<'_> {
         }
         let experiment = self.state.experiment(name)?;
         let default = experiment.checked.declaration.default_outcome.as_ref();
-        let mut part = record.outcome.part.clone();
+        let combine = experiment
+            .checked
+            .declaration
+            .unit
+            .as_ref()
+            .map(|unit| unit.outcomes);
+        let mut part = match combine {
+            Some(Combine::Mean) if experiment.checked.adds_up() => record.outcome.mean(),
+            _ => record.outcome.part.clone(),
+        };
         part.taken = part.taken.or(record.event.taken);
         let names = &experiment.info.costs;
         part.costs.resize(names.len(), None);
-        let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
-        part.reward = part.reward.or(default.map(|d| d.reward));
+        // What was not reported of a unit's sum is nothing; a unit without any report may be missing.
+        let nothing = experiment.checked.unreported();
+        let is_known = |value: Option<f64>| value.is_some();
+        let is_whole = if nothing.is_some() {
+            !record.outcome.reports.is_empty()
+        } else {
+            is_known(part.reward) && part.costs.iter().copied().all(is_known)
+        };
+        part.reward = part.reward.or(default.map(|d| d.reward)).or(nothing);
         for (cost, name) in part.costs.iter_mut().zip(names) {
-            *cost = cost.or_else(|| default.and_then(|d| d.costs.get(name).copied()));
+            let default = default.and_then(|d| d.costs.get(name).copied());
+            *cost = cost.or(default).or(nothing);
         }
         // A horizon that is used up refuses outcomes: such a decision lapses.
         let outcome = if record.event.shadow && part.taken.is_none() {

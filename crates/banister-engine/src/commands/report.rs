@@ -7,15 +7,18 @@ use banister::Origin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::decision_request::taken_action;
+use super::decision_request::{check_id, taken_action};
 use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, shown_id};
+use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names,
+    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names, check_unit,
 };
 use crate::store::Key;
+
+/// Most reports that are added up for one unit.
+const MOST_REPORTS: usize = 1000;
 
 /// Reports on a decision. The same report twice gets the same answer.
 #[derive(Debug)]
@@ -28,14 +31,25 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutcomeReport {
-    /// Id of the decision.
+    /// Id of the decision; or else `unit`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decision: String,
+    /// The unit that the decision is for, where there are units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Where reports on a unit are added up: an id of this one, so that it counts once if it is sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub report: Option<String>,
     /// The reward, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward: Option<f64>,
     /// The costs that are known, by guardrail.
     #[serde(default, deserialize_with = "crate::object::map")]
     pub costs: BTreeMap<String, Option<f64>>,
+    /// The same, and the reward by its signal's name, where signals are declared.
+    #[serde(default, deserialize_with = "crate::object::map")]
+    pub signals: BTreeMap<String, Option<f64>>,
     /// In shadow mode: the action that the caller took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
@@ -63,18 +77,37 @@ impl Command for Report {
     const SHARES_COMMIT: bool = true;
 
     fn prepare(&self, transaction: &mut Transaction) {
-        transaction.want(&self.experiment, &self.report.decision);
+        match &self.report.unit {
+            Some(unit) => transaction.want_unit(&self.experiment, unit),
+            None => transaction.want(&self.experiment, &self.report.decision),
+        }
     }
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Reported>, Refusal> {
         let Self {
             experiment: name,
-            report,
+            mut report,
         } = self;
-        let key = transaction.state.experiment(&name)?.key;
-        let mut record = (transaction.decision(key, &Key::parse(&report.decision)))
-            .ok_or_else(|| Refusal::unknown("decision", &report.decision))?;
-        transaction.check_owner(&record)?;
+        let experiment = transaction.state.experiment(&name)?;
+        report.take_signals(experiment)?;
+        let (key, unit) = (experiment.key, experiment.info.unit.clone());
+        let mut record = match (&unit, &report.unit) {
+            (Some(own), Some(unit)) => {
+                check_unit(unit)?;
+                let standing = transaction.standing(key, own, unit);
+                standing.ok_or_else(|| Refusal::unknown("decision for the unit", unit))?
+            }
+            (None, Some(_)) => {
+                let allowed = "this experiment declares no `unit`: give the `decision`";
+                return Err(Refusal::invalid("unit", "given", allowed));
+            }
+            _ => (transaction.decision(key, &Key::parse(&report.decision)))
+                .ok_or_else(|| Refusal::unknown("decision", &report.decision))?,
+        };
+        if unit.is_none() {
+            transaction.check_owner(&record)?;
+        }
+        report.decision = shown_id(record.id.as_deref(), record.number);
         let mut experiment = transaction.state.experiment(&name)?;
         if record.event.shadow && matches!(experiment.checked.kind, Kind::Candidates(_)) {
             // Any of the candidates may have been taken.
@@ -99,8 +132,14 @@ impl Command for Report {
         } else {
             Some(event.action)
         };
-        let (mut part, alarms) = part(experiment, &report, played)?;
+        let adds_up = experiment.checked.adds_up();
+        let (mut part, alarms) = part(experiment, &report, played, adds_up)?;
         part.taken = taken;
+        if adds_up {
+            return transaction
+                .add(&name, record, part, &report, info)
+                .map(Reply::Ready);
+        }
         let merged = merge(&info.costs, &known, &part).map_err(|contradiction| {
             let by_default = match record.outcome.complete {
                 Some(true) => ", by default, since its time to live was over",
@@ -115,33 +154,10 @@ impl Command for Report {
         let mut complete = record.outcome.complete.is_some();
         if news && complete {
             // Only a decision that lapsed or is missing is complete without an outcome.
-            let why = if record.outcome.is_cancelled {
-                "was cancelled"
-            } else {
-                "is older than its time to live"
-            };
-            return Err(Refusal::conflict(format!(
-                "the decision `{}` {why}: it has no outcome",
-                report.decision
-            )));
+            return Err(closed(&record.outcome, &report.decision));
         }
         if news {
-            if experiment.status == ExperimentStatus::Archived {
-                return Err(Refusal::conflict(format!(
-                    "the experiment `{name}` is archived and takes no more outcomes"
-                )));
-            }
-            experiment.learner.check_backlog()?;
-            let ttl = experiment.checked.declaration.ttl_seconds;
-            // Whether a late report counts must not depend on when somebody looks for expired decisions.
-            if let Some(ttl) = ttl
-                && transaction.is_over(&record, ttl)
-            {
-                return Err(Refusal::conflict(format!(
-                    "the time to live of the decision `{}` is over ({ttl} s): its outcome is settled",
-                    report.decision
-                )));
-            }
+            let ttl = transaction.check_in_time(&name, &record)?;
             let outcome = transaction.outcome(&name, &record, &merged, false)?;
             // With a time to live nothing is learned before it is over: learned at once, early outcomes
             // would bias every estimate.
@@ -163,7 +179,128 @@ impl Command for Report {
     }
 }
 
+/// The error for news of a decision that has none any more.
+fn closed(outcome: &OutcomeSoFar, decision: &str) -> Refusal {
+    let why = if outcome.is_cancelled {
+        "was cancelled"
+    } else if outcome.moved.is_some() {
+        "was given another arm, and is not learned"
+    } else {
+        "is older than its time to live"
+    };
+    Refusal::conflict(format!(
+        "the decision `{decision}` {why}: it has no outcome"
+    ))
+}
+
+impl OutcomeReport {
+    /// Puts signals where the core has them: the reward's, and the costs.
+    fn take_signals(&mut self, experiment: &Experiment) -> Result<(), Refusal> {
+        let reward = experiment
+            .checked
+            .standard
+            .declared
+            .reward
+            .signal
+            .as_deref();
+        for (name, value) in std::mem::take(&mut self.signals) {
+            let is_reward = reward == Some(name.as_str());
+            let twice = if is_reward {
+                self.reward.is_some() && value.is_some()
+            } else {
+                self.costs.contains_key(&name)
+            };
+            if twice {
+                let allowed = "it is given twice: give it once";
+                return Err(Refusal::invalid(
+                    format!("signals.{name}"),
+                    "given",
+                    allowed,
+                ));
+            }
+            if is_reward {
+                self.reward = self.reward.or(value);
+            } else {
+                self.costs.insert(name, value);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Transaction<'_> {
+    /// Refuses news that come too late, or to an experiment that takes none; returns its time to live.
+    fn check_in_time(
+        &mut self,
+        name: &str,
+        record: &DecisionRecord,
+    ) -> Result<Option<f64>, Refusal> {
+        let experiment = self.state.experiment(name)?;
+        if experiment.status == ExperimentStatus::Archived {
+            return Err(Refusal::conflict(format!(
+                "the experiment `{name}` is archived and takes no more outcomes"
+            )));
+        }
+        experiment.learner.check_backlog()?;
+        let ttl = experiment.checked.declaration.ttl_seconds;
+        // Whether a late report counts must not depend on when somebody looks for expired decisions.
+        if let Some(ttl) = ttl
+            && self.is_over(record, ttl)
+        {
+            return Err(Refusal::conflict(format!(
+                "the time to live of the decision `{}` is over ({ttl} s): its outcome is settled",
+                shown_id(record.id.as_deref(), record.number)
+            )));
+        }
+        Ok(ttl)
+    }
+
+    /// Adds a report on a unit to those before; one that was sent before counts once.
+    fn add(
+        &mut self,
+        name: &str,
+        record: DecisionRecord,
+        part: Part,
+        report: &OutcomeReport,
+        info: Arc<ExperimentInfo>,
+    ) -> Result<Reported, Refusal> {
+        let Some(id) = &report.report else {
+            let allowed = "reports on a unit are added up: give each an id of its own, so that one sent again counts once";
+            return Err(Refusal::invalid("report", "absent", allowed));
+        };
+        check_id("report", id)?;
+        let number = digest(&blake3::hash(id.as_bytes()));
+        let mut so_far = record.outcome.clone();
+        if !so_far.reports.contains(&number) {
+            if so_far.complete.is_some() {
+                return Err(closed(&so_far, &report.decision));
+            }
+            self.check_in_time(name, &record)?;
+            if so_far.reports.len() >= MOST_REPORTS {
+                return Err(Refusal::conflict(format!(
+                    "the decision `{}` has {MOST_REPORTS} reports already: the most that a unit may have",
+                    report.decision
+                )));
+            }
+            so_far.add(&part, number);
+            self.reported.insert(record.number, so_far.clone());
+            let event = Event::Added {
+                part,
+                report: number,
+            };
+            self.write_report(info.key, record.number, event);
+        }
+        Ok(Reported {
+            decision: report.decision.clone(),
+            complete: so_far.complete.is_some(),
+            pending: so_far.complete.is_none(),
+            reward: so_far.part.reward,
+            costs: so_far.part.costs,
+            info,
+            alarms: Vec::new(),
+        })
+    }
+
     /// Writes a complete outcome, or else the part that is known.
     fn write_outcome(
         &mut self,
@@ -239,6 +376,7 @@ fn part(
     experiment: &Experiment,
     report: &OutcomeReport,
     played: Option<u32>,
+    adds_up: bool,
 ) -> Result<(Part, Vec<AlarmRaised>), Refusal> {
     let problem = &experiment.checked.standard;
     let is_watched = experiment.learner.declared().view().monitor.is_some();
@@ -249,6 +387,10 @@ fn part(
             return Ok(());
         }
         let own = problem.own_signal(played.map_or(usize::MAX, |arm| arm as usize), signal);
+        if adds_up {
+            // Ranges are of what a unit's reports make.
+            return (own.check_reported(field, x)).map_err(|e| Refusal::of(e, str::to_string));
+        }
         alarms.extend(experiment.range_alarm(played, signal, x));
         let checked = if is_watched {
             own.check_reported(field, x)

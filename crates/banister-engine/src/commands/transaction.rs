@@ -10,7 +10,7 @@ use crate::events::{
 };
 use crate::refusal::Refusal;
 use crate::state::{
-    Budgets, EngineState, Experiment, ExperimentStatus, OpenDecision, reserve, worst_case,
+    Budgets, EngineState, Experiment, ExperimentStatus, OpenDecision, Unit, reserve, worst_case,
 };
 use crate::store::{Found, Key, Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
@@ -102,6 +102,39 @@ impl<'a> Transaction<'a> {
         if !in_memory {
             self.wanted.push((experiment, key));
         }
+    }
+
+    /// Notes the decisions that a unit may have now.
+    pub(super) fn want_unit(&mut self, experiment: &str, unit: &str) {
+        let Ok(own) = self.state.experiment(experiment) else {
+            return;
+        };
+        let ids = own.info.unit.as_ref().map(|own| own.ids(unit, self.time));
+        for id in ids.into_iter().flatten() {
+            self.want(experiment, &id);
+        }
+    }
+
+    /// The decision that a unit has now.
+    pub(super) fn standing(
+        &mut self,
+        experiment: u64,
+        own: &Unit,
+        unit: &str,
+    ) -> Option<DecisionRecord> {
+        let ids = own.ids(unit, self.time);
+        let current = ids.first().cloned();
+        let mut found = ids
+            .into_iter()
+            .filter_map(|id| self.decision(experiment, &Key::Id(id)));
+        let found: Vec<DecisionRecord> = found.by_ref().collect();
+        found.into_iter().find(|record| {
+            // Its stretch of time has one decision, also where the clock was set back.
+            record.id == current
+                || own
+                    .period
+                    .is_none_or(|period| !self.is_over(record, period))
+        })
     }
 
     /// Looks up the decisions noted by [`Self::want`], with one request to the store unless they are large.

@@ -83,6 +83,18 @@ pub enum Event {
         arm: u32,
         weights: String,
     },
+    /// One more report on a unit, and the digest of the id that it came with.
+    Added {
+        part: Part,
+        report: u64,
+    },
+    /// A unit was given another arm before its period was over, and teaches nothing.
+    Moved {
+        /// The arm that it had, if it was not moved before.
+        from: Option<u32>,
+        /// Its decision for the rest of the period.
+        decision: Arc<DecisionEvent>,
+    },
 }
 
 impl Event {
@@ -99,10 +111,12 @@ impl Event {
             | Self::ClockSet { .. } => EventKind::Experiment,
             Self::Policy(_) => EventKind::Policy,
             Self::Decision(_) => EventKind::Decision,
-            Self::Part(_) => EventKind::Part,
-            Self::Outcome(_) | Self::Lapsed | Self::Matured { .. } | Self::Missing { .. } => {
-                EventKind::Outcome
-            }
+            Self::Part(_) | Self::Added { .. } => EventKind::Part,
+            Self::Outcome(_)
+            | Self::Lapsed
+            | Self::Matured { .. }
+            | Self::Missing { .. }
+            | Self::Moved { .. } => EventKind::Outcome,
             Self::Imported(_) => EventKind::Import,
             Self::Charged(_) => EventKind::Charge,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use banister::{Choice, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Author, Event, Record};
+use super::{Author, DecisionEvent, Event, Record};
 use crate::refusal::Refusal;
 
 /// A part of an outcome, or what is known of one.
@@ -68,13 +68,51 @@ pub struct Charge {
 }
 
 /// Outcome of a decision as far as its reports go.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct OutcomeSoFar {
     pub part: Part,
     /// `Some` once it is complete; true if by default, because the time to live was over.
     pub complete: Option<bool>,
     /// True if somebody said that the decision was never carried out.
     pub is_cancelled: bool,
+    /// Of a unit: digests of its reports' ids.
+    pub reports: Vec<u64>,
+    /// Of a unit: how many of them brought the reward and each cost.
+    pub counts: Vec<u32>,
+    /// Of a unit that was moved: the number of the event, and its decision since.
+    pub moved: Option<(u64, Arc<DecisionEvent>)>,
+}
+
+impl OutcomeSoFar {
+    /// Adds a unit's report to those before.
+    pub fn add(&mut self, part: &Part, report: u64) {
+        let width = 1 + part.costs.len();
+        self.counts.resize(width.max(self.counts.len()), 0);
+        self.part.costs.resize(part.costs.len(), None);
+        let known = std::iter::once(&mut self.part.reward).chain(&mut self.part.costs);
+        let brought = std::iter::once(&part.reward).chain(&part.costs);
+        for ((known, brought), count) in known.zip(brought).zip(&mut self.counts) {
+            if let Some(x) = brought {
+                *known = Some(known.unwrap_or(0.0) + x);
+                *count += 1;
+            }
+        }
+        self.reports.push(report);
+    }
+
+    /// The mean of a unit's reports, signal by signal.
+    pub fn mean(&self) -> Part {
+        let of = |place: usize, sum: Option<f64>| {
+            let count = self.counts.get(place).copied().unwrap_or(0).max(1);
+            sum.map(|sum| sum / f64::from(count))
+        };
+        let costs = self.part.costs.iter().enumerate();
+        Part {
+            reward: of(0, self.part.reward),
+            costs: costs.map(|(i, &sum)| of(i + 1, sum)).collect(),
+            taken: self.part.taken,
+        }
+    }
 }
 
 impl From<&OutcomeEvent> for OutcomeSoFar {
@@ -86,7 +124,7 @@ impl From<&OutcomeEvent> for OutcomeSoFar {
                 taken: Some(outcome.action),
             },
             complete: Some(outcome.by_default),
-            is_cancelled: false,
+            ..Self::default()
         }
     }
 }
@@ -98,8 +136,16 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
         let (author, event) = record.read()?;
         match event {
             Event::Part(part) => so_far.part = part,
+            Event::Added { part, report } => so_far.add(&part, report),
+            Event::Moved { decision, .. } => {
+                so_far.complete = Some(true);
+                so_far.moved = Some((record.number, decision));
+            }
             Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
-                so_far = OutcomeSoFar::from(&outcome);
+                so_far = OutcomeSoFar {
+                    reports: std::mem::take(&mut so_far.reports),
+                    ..OutcomeSoFar::from(&outcome)
+                };
             }
             Event::Lapsed | Event::Missing { .. } => {
                 so_far.complete = Some(true);

@@ -19,7 +19,7 @@ use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
     BudgetView, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState, Experiment,
-    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, round,
+    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, Unit, round,
 };
 use crate::store::Scope;
 use crate::time::{ClockSets, Timestamp};
@@ -242,6 +242,10 @@ pub struct ExperimentView {
     pub summary: ExperimentSummary,
     /// The arms, retired ones too; none where decisions bring candidates.
     pub arms: Vec<ArmView>,
+    /// What is randomised and learned in place of single decisions, with its period in seconds.
+    pub unit: Option<Unit>,
+    /// What is certified of units, and what is not, in words.
+    pub certified: Option<String>,
     /// Segments as declared, where every decision has one.
     pub segments: Option<Segments>,
     /// Features of the safe action, with `dimension`.
@@ -340,6 +344,8 @@ impl ExperimentView {
                     weights: checked.standard.arm_weights(number),
                 })
                 .collect(),
+            unit: declaration.unit.clone(),
+            certified: declaration.unit.as_ref().map(Unit::in_words),
             segments: experiment.info.segments.clone(),
             safe_action: declaration.safe_action.clone(),
             safe: declaration.safe.clone(),

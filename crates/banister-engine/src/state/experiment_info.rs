@@ -11,7 +11,7 @@ use banister::{Agent, Choice, ContextArms, Model, Registry as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments};
+use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments, Unit};
 use crate::events::PublishedPolicy;
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
@@ -24,6 +24,8 @@ pub struct ExperimentInfo {
     pub kind: Kind,
     /// Segments of decisions, where they have one.
     pub segments: Option<Segments>,
+    /// What is randomised in place of single decisions.
+    pub unit: Option<Unit>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -95,6 +97,9 @@ impl ExperimentInfo {
     }
 }
 
+/// Begin of the assumption that units make true.
+const INDEPENDENT: &str = "outcomes of different decisions are independent";
+
 /// One entry of a policy.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Share {
@@ -120,6 +125,7 @@ pub(crate) fn info(
         key,
         kind: checked.kind,
         segments: checked.segments(),
+        unit: checked.declaration.unit.clone(),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         promises: (checked.standard.declared.guardrails.iter())
@@ -158,6 +164,13 @@ pub(crate) fn info(
         // Those of the declaration: what was imported since is no part of a decision's answer.
         assumptions: (agent.assumptions().into_iter())
             .filter(|own| *own != Assumption::of_log())
+            .map(|own| match &checked.declaration.unit {
+                Some(unit) if own.text.starts_with(INDEPENDENT) => Assumption {
+                    text: format!("outcomes of different {}s are independent", unit.name),
+                    ..own
+                },
+                _ => own,
+            })
             .collect(),
     })
 }

@@ -30,10 +30,12 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 #[cfg(test)]
 pub(crate) use budget::{Forgets, PLANTED};
 pub use declaration::{
-    CheckedDeclaration, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, GivenSegment,
-    Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
+    CheckedDeclaration, Combine, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
+    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments, Unit,
 };
-pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
+pub(crate) use declaration::{
+    LARGEST_FEATURE, check_cost_names, check_label, check_length, check_unit, round,
+};
 pub(crate) use experiment::reserve;
 pub use experiment::{
     AlarmRaised, ArmMissing, Change, Counts, Experiment, ForcedSafe, Imported, Latest, Missing,

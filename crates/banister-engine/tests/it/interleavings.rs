@@ -75,7 +75,7 @@ fn command(ask: &Ask) -> Either {
                 decision: format!("d{id}"),
                 reward: reward.map(number),
                 costs: [("errors".to_string(), cost.map(number))].into(),
-                taken: None,
+                ..OutcomeReport::default()
             },
         }),
     }

@@ -17,3 +17,4 @@ mod seals;
 mod segments;
 mod stores;
 mod ttl;
+mod units;

@@ -95,7 +95,7 @@ fn large_decisions_are_reported_in_one_commit(place: &Place) {
             decision: id.clone(),
             reward: Some(1.0),
             costs: [("errors".to_string(), Some(0.0))].into(),
-            taken: None,
+            ..OutcomeReport::default()
         },
     });
     let answers = engine.execute_all(reports.collect()).unwrap();

@@ -1,7 +1,8 @@
 //! An experiment as people declare it, and the check that makes it something to run.
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
-//! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions) and `checks.rs`
+//! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions), `unit.rs`
+//! (users or sessions that are randomised) and `checks.rs`
 //! (limits on numbers, names and texts).
 
 mod agent;
@@ -9,6 +10,7 @@ mod checks;
 mod context;
 mod problem;
 mod segments;
+mod unit;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +33,8 @@ use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
 use problem::problem_field;
 pub use segments::{GivenSegment, SegmentFields, Segments};
+pub(crate) use unit::check_unit;
+pub use unit::{Combine, Unit};
 
 /// Most arms of an experiment, and most candidate actions of a decision.
 pub const MOST_ACTIONS: usize = 10_000;
@@ -93,6 +97,10 @@ pub struct Declaration {
         deserialize_with = "agent::declared"
     )]
     pub agent: Option<AgentConfig>,
+    /// What is randomised and learned in place of single decisions: its name, such as `user`, or an object with its
+    /// `period`. Every decision then brings its `unit`, which keeps its arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
     /// Decisions are made and logged, but the caller's own action is what happens.
     #[serde(default)]
     pub shadow: bool,
@@ -286,7 +294,7 @@ impl Declaration {
         }
         let mut declaration = self.clone();
         declaration.agent = Some(config.clone());
-        let checked = CheckedDeclaration {
+        let mut checked = CheckedDeclaration {
             declaration,
             kind,
             arms,
@@ -295,7 +303,12 @@ impl Declaration {
             standard,
             config,
         };
-        checked.check_ttl(self.ttl_seconds, self.default_outcome.as_ref())?;
+        checked.check_declared_unit()?;
+        let declaration = &checked.declaration;
+        checked.check_ttl(
+            declaration.ttl_seconds,
+            declaration.default_outcome.as_ref(),
+        )?;
         checked.check_budgets(&self.budgets)?;
         if is_new {
             checked.check_budgets_pay()?;

@@ -56,6 +56,9 @@ pub struct Counts {
     pub imported: u64,
     /// Decisions where the safe action was forced.
     pub forced: u64,
+    /// Units that were given another arm before their period was over: they teach nothing.
+    #[serde(default)]
+    pub moved: u64,
 }
 
 /// One import.
@@ -107,6 +110,9 @@ pub struct FoldedState {
     pub budgets: Budgets,
     /// Alarms, the newest last.
     pub alarms: Vec<RecordedAlarm>,
+    /// The last event that told prices: units assigned before are assigned anew.
+    #[serde(default)]
+    pub repriced: u64,
     /// Events that turned shadow mode on or off.
     shadow_switches: Vec<u64>,
     /// The last policies published: number, and probability of the safe action.
@@ -251,9 +257,11 @@ impl Experiment {
             Event::WeightsTold { arm, weights } => {
                 let weights = serde_json::from_str(&weights).map_err(|e| e.to_string())?;
                 self.set_weights(arm as usize, weights)?;
+                self.repriced = record.number;
             }
             // Policies and decisions teach nothing, and parts only once they are complete.
-            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
+            Event::Policy(_) | Event::Decision(_) | Event::Part(_) | Event::Added { .. } => {}
+            Event::Moved { from, decision } => self.moved(record, from, &decision)?,
             Event::Outcome(outcome) => {
                 // In shadow mode the caller's own policy was played.
                 let number = record.decision.filter(|&number| !self.was_shadow(number));
@@ -406,6 +414,27 @@ impl Experiment {
             },
         });
         Ok(())
+    }
+
+    /// A unit was moved: what it had before will never be learned.
+    fn moved(
+        &mut self,
+        record: &Record,
+        from: Option<u32>,
+        decision: &DecisionEvent,
+    ) -> Result<(), String> {
+        let (Some(action), Some(number)) = (from, record.decision) else {
+            return Ok(());
+        };
+        self.counts.moved += 1;
+        let waits = self.checked.declaration.ttl_seconds.is_none();
+        self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
+            number,
+            action,
+            segment: decision.segment.clone(),
+            safe_probability: waits.then_some(0.0),
+            time: decision.time,
+        }))
     }
 
     fn announce(

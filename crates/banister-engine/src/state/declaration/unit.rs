@@ -1,0 +1,259 @@
+//! Units: users or sessions, each of which keeps its arm for a period and is learned once.
+//!
+//! Outcomes of one user are dependent, so the unit is what is randomised and what is learned (math.md 26): one decision
+//! and one outcome per unit and period. A unit's number u = hash(seed, period, unit) draws its arm from the policy in
+//! force at its first decision; that decision stands until its period is over, and the log finds it again from any
+//! replica. Periods roll: a unit's next one begins with its first decision after the last one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CheckedDeclaration, Kind};
+use crate::events::digest;
+use crate::refusal::Refusal;
+use crate::time::Timestamp;
+
+/// Longest name of a unit, in characters: with its period it is the id of a decision.
+const LONGEST_UNIT: usize = 100;
+
+/// What is randomised and learned in place of single decisions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "GivenUnit")]
+#[schemars(with = "GivenUnit")]
+pub struct Unit {
+    /// What it is, such as `user`.
+    pub name: String,
+    /// Seconds for which a unit keeps its arm, and over which its outcome is taken; absent: for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<f64>,
+    /// How a unit's reports make its outcome.
+    pub outcomes: Combine,
+    /// Key of the hash, drawn when the experiment is created.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// A unit as declared: its name, or an object.
+#[derive(Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "a unit is its name, such as \"user\", or an object with `name`, `period` and `outcomes`"
+)]
+enum GivenUnit {
+    /// For ever.
+    Name(String),
+    /// With a period.
+    Unit {
+        /// What it is, such as `user`.
+        name: String,
+        /// How long a unit keeps its arm, from its first decision on: seconds, a text such as `7d`, `12h` or `30m`, or
+        /// `forever`.
+        #[serde(default)]
+        period: GivenPeriod,
+        /// How a unit's reports make its outcome.
+        #[serde(default)]
+        outcomes: Combine,
+        /// Key of the hash; drawn where absent.
+        #[serde(default)]
+        seed: Option<u64>,
+    },
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "a period is seconds, a text such as \"7d\", or \"forever\""
+)]
+enum GivenPeriod {
+    Seconds(f64),
+    Text(String),
+}
+
+impl Default for GivenPeriod {
+    fn default() -> Self {
+        Self::Text("forever".into())
+    }
+}
+
+/// How a unit's reports make its outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Combine {
+    /// They are added up; a unit without any has 0.
+    #[default]
+    Sum,
+    /// Their mean, signal by signal.
+    Mean,
+}
+
+impl From<GivenUnit> for Unit {
+    fn from(given: GivenUnit) -> Self {
+        match given {
+            GivenUnit::Name(name) => Self {
+                name,
+                period: None,
+                outcomes: Combine::Sum,
+                seed: None,
+            },
+            GivenUnit::Unit {
+                name,
+                period,
+                outcomes,
+                seed,
+            } => Self {
+                name,
+                period: match period {
+                    GivenPeriod::Seconds(seconds) => Some(seconds),
+                    GivenPeriod::Text(text) if text == "forever" => None,
+                    // NaN is refused by name.
+                    GivenPeriod::Text(text) => Some(seconds(&text).unwrap_or(f64::NAN)),
+                },
+                outcomes,
+                seed,
+            },
+        }
+    }
+}
+
+/// Seconds of a text such as `7d`.
+fn seconds(text: &str) -> Option<f64> {
+    let found = humantime::parse_duration(text).ok()?;
+    Some(found.as_secs_f64())
+}
+
+impl Unit {
+    /// Ids that the decision of a unit at a time may have, the newest first: its period began in this stretch of time or in
+    /// the one before.
+    pub(crate) fn ids(&self, unit: &str, time: Timestamp) -> Vec<String> {
+        match self.period {
+            None => vec![unit.to_string()],
+            Some(period) => {
+                let stretch = time.0.div_euclid(((period * 1e6) as i64).max(1));
+                vec![
+                    format!("{unit}#{stretch}"),
+                    format!("{unit}#{}", stretch - 1),
+                ]
+            }
+        }
+    }
+
+    /// The number in [0, 1) that draws a unit's arm, or, with the number of an event, decides whether it keeps it.
+    pub(crate) fn uniform(&self, id: &str, moved: Option<u64>) -> f64 {
+        let mut hash = blake3::Hasher::new();
+        hash.update(&self.seed.unwrap_or(0).to_le_bytes());
+        hash.update(&moved.unwrap_or(0).to_le_bytes());
+        hash.update(id.as_bytes());
+        (digest(&hash.finalize()) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// What is certified of units, and what is not, in words.
+    pub fn in_words(&self) -> String {
+        let name = &self.name;
+        let period = match self.period {
+            Some(seconds) => format!(" and period of {seconds} s"),
+            None => String::new(),
+        };
+        format!(
+            "each {name} is assigned by a policy whose expected cost per {name}{period} keeps its threshold; not \
+             certified: the {name}s or requests that are active at a moment, nor that a {name} assigned earlier follows \
+             the policy in force"
+        )
+    }
+}
+
+/// Refuses a name that no unit can have.
+pub(crate) fn check_unit(name: &str) -> Result<(), Refusal> {
+    let count = name.chars().count();
+    let fits = (1..=LONGEST_UNIT).contains(&count)
+        && !name.starts_with('@')
+        && !name.chars().any(|c| c.is_control() || c == '#');
+    if fits {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(40).collect();
+    let allowed = format!(
+        "must be 1 to {LONGEST_UNIT} characters, none of them `#` or a control character, the first not `@`"
+    );
+    Err(Refusal::invalid("unit", format!("{shown:?}"), allowed))
+}
+
+impl CheckedDeclaration {
+    /// True if a unit's reports are added up until its time is over.
+    pub(crate) fn adds_up(&self) -> bool {
+        self.declaration.unit.is_some() && self.declaration.ttl_seconds.is_some()
+    }
+
+    /// The value of a signal that no report of a unit brought by the end of its period.
+    pub(crate) fn unreported(&self) -> Option<f64> {
+        let unit = self.declaration.unit.as_ref()?;
+        (self.adds_up() && unit.outcomes == Combine::Sum).then_some(0.0)
+    }
+
+    /// Checks the unit; its period is its decisions' time to live.
+    pub(super) fn check_declared_unit(&mut self) -> Result<(), Refusal> {
+        let Some(unit) = &self.declaration.unit else {
+            return Ok(());
+        };
+        super::check_label("unit.name", &unit.name)?;
+        let period = unit.period;
+        let declaration = &mut self.declaration;
+        if let Some(period) = period {
+            if period.is_nan() {
+                let allowed = "must be seconds, a text such as `7d`, `12h` or `30m`, or `forever`";
+                return Err(Refusal::invalid("unit.period", "another text", allowed));
+            }
+            if declaration.ttl_seconds.is_some_and(|ttl| ttl != period) {
+                let allowed = "a unit's period is the time to live of its decision: leave it out";
+                return Err(Refusal::invalid("ttl_seconds", "given", allowed));
+            }
+            declaration.ttl_seconds = Some(period);
+        }
+        let refused = [
+            (
+                "shadow",
+                declaration.shadow,
+                "in shadow mode the caller assigns",
+            ),
+            (
+                "budgets",
+                !declaration.budgets.is_empty(),
+                "budgets are kept of single decisions",
+            ),
+            (
+                "dimension",
+                matches!(self.kind, Kind::Candidates(_)),
+                "a unit keeps an arm, and candidates come and go",
+            ),
+        ];
+        if let Some((field, _, why)) = refused.into_iter().find(|(_, given, _)| *given) {
+            let allowed = format!("{why}: leave out `{field}` or `unit`");
+            return Err(Refusal::invalid(field, "given", allowed));
+        }
+        self.check_unreported()
+    }
+
+    /// Refuses sums that cannot be 0 where nothing was reported.
+    fn check_unreported(&self) -> Result<(), Refusal> {
+        if self.unreported().is_none() || self.declaration.default_outcome.is_some() {
+            return Ok(());
+        }
+        for signal in 0..=self.standard.measured().len() {
+            let place = signal
+                .checked_sub(1)
+                .map_or(0, |i| self.standard.place_of(i));
+            let mut own = self.standard.own_signals(place).iter();
+            if let Some(own) = own.find(|own| !own.admits(0.0)) {
+                let allowed = format!(
+                    "a unit without a report has the sum 0, which is outside of [{}, {}], the range of `{}`: declare a \
+                     default outcome, or `outcomes = \"mean\"`",
+                    own.lo,
+                    own.hi,
+                    self.standard.signal_name(place)
+                );
+                return Err(Refusal::invalid("default_outcome", "absent", allowed));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,322 @@
+//! Units: one arm per unit and period, one outcome per unit and period, learned once.
+
+use crate::common;
+
+use std::collections::BTreeMap;
+
+use banister::ArmWeights;
+use banister_engine::{Edit, Event, Import, ImportOutcomes, Refusal, rebuild};
+use common::engine::{Caller, Engine, conflict, plain};
+use common::{Place, both, until, whole};
+use serde_json::{Value, json};
+
+both!(
+    a_unit_keeps_its_arm_across_reports_restarts_and_callers,
+    reports_add_up_and_are_learned_once_when_the_period_is_over,
+    what_must_change_moves_a_unit_and_nothing_else_does,
+    told_prices_move_the_fewest_units,
+    a_unit_for_ever_has_one_outcome,
+    units_are_declared_and_asked_for_by_the_book,
+);
+
+fn on_units(period: Value) -> Value {
+    let mut declaration = plain("x");
+    declaration["unit"] = json!({"name": "user", "period": period});
+    declaration["reward"] = json!({"range": [0, 10]});
+    declaration["guardrails"] =
+        json!([{"name": "errors", "at_most": 4, "safe_cost": 0.5, "range": [0, 10]}]);
+    declaration
+}
+
+/// An experiment whose policy mixes all arms: two of them earn more and cost too much.
+fn mixing(engine: &Caller, declaration: Value) {
+    engine.create(declaration).unwrap();
+    let arms: Vec<u32> = (0..900).map(|i| i % 3).collect();
+    let of = |values: [f64; 3]| arms.iter().map(|&arm| values[arm as usize]).collect();
+    let import = Import {
+        rewards: of([2.0, 7.0, 7.0]),
+        costs: of([0.5, 6.0, 6.0]),
+        arms: arms.clone(),
+        ..Import::default()
+    };
+    let experiment = "x".into();
+    engine
+        .execute(ImportOutcomes { experiment, import })
+        .unwrap();
+}
+
+fn arm(engine: &Caller, unit: &str) -> u32 {
+    engine
+        .decide_with("x", json!({ "unit": unit }))
+        .unwrap()
+        .action
+}
+
+fn arms(engine: &Caller, units: usize) -> Vec<u32> {
+    (0..units).map(|i| arm(engine, &format!("u{i}"))).collect()
+}
+
+fn report(id: usize, reward: f64, errors: f64) -> Value {
+    json!({"report": format!("r{id}"), "reward": reward, "costs": {"errors": errors}})
+}
+
+fn by_unit(
+    engine: &Caller,
+    unit: &str,
+    mut report: Value,
+) -> Result<banister_engine::Reported, Refusal> {
+    report["unit"] = json!(unit);
+    engine.report("x", "", report)
+}
+
+fn a_unit_keeps_its_arm_across_reports_restarts_and_callers(place: &Place) {
+    let engine = Engine::start(&place.database);
+    mixing(&engine, on_units(json!("30d")));
+    let first = arms(&engine, 300);
+    let law = engine.live_state("x").policy.unwrap();
+    for share in law {
+        let count = first.iter().filter(|&&arm| arm == share.index).count() as f64;
+        let spread = (300.0 * share.probability * (1.0 - share.probability)).sqrt();
+        assert!(
+            (count - 300.0 * share.probability).abs() <= 5.0 * spread + 1e-9,
+            "{share:?}: {count}"
+        );
+    }
+    for i in 0..300 {
+        by_unit(&engine, &format!("u{i}"), report(i, 1.0, 0.0)).unwrap();
+    }
+    assert_eq!(arms(&engine, 300), first);
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    assert_eq!(arms(&engine, 300), first);
+    let view = engine.show("x").unwrap();
+    assert_eq!((view.counts.decisions, view.counts.outcomes), (300, 0));
+    assert!(
+        view.certified
+            .as_ref()
+            .unwrap()
+            .contains("each user is assigned by a policy")
+    );
+    assert!(
+        view.rests_on
+            .iter()
+            .any(|own| own.text == "outcomes of different users are independent")
+    );
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!(2))).unwrap();
+    let decided = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    engine.decide_with("x", json!({"unit": "silent"})).unwrap();
+    by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
+    let again = by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
+    assert_eq!(
+        (again.reward, again.pending, again.complete),
+        (Some(2.0), true, false)
+    );
+    let id = decided.shown_id();
+    let sum = engine
+        .report("x", &id, json!({"report": "other", "reward": 3}))
+        .unwrap();
+    assert_eq!((sum.reward, sum.costs), (Some(5.0), vec![Some(1.0)]));
+    until("the periods are over", || {
+        engine.show("x").unwrap().counts.outcomes == 2
+    });
+    let matured: Vec<_> = whole(&mut *place.open())
+        .iter()
+        .filter_map(|record| match record.event().unwrap() {
+            Event::Matured { outcome, .. } => {
+                Some((record.decision, outcome.reward, outcome.costs))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(matured[0], (Some(decided.number), 5.0, vec![1.0]));
+    assert_eq!((matured[1].1, &matured[1].2), (0.0, &vec![0.0]));
+    let late = engine.report("x", &id, json!({"report": "late", "reward": 1}));
+    assert!(conflict(late).contains("time to live"));
+    // The one that was sent again is known, also now.
+    assert!(
+        engine
+            .report("x", &id, report(1, 2.0, 1.0))
+            .unwrap()
+            .complete
+    );
+    let next = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    assert_ne!(next.number, decided.number);
+    assert_eq!(engine.show("x").unwrap().counts.expired, 1);
+}
+
+fn what_must_change_moves_a_unit_and_nothing_else_does(place: &Place) {
+    let engine = Engine::start(&place.database);
+    mixing(&engine, on_units(json!("30d")));
+    let first = arms(&engine, 120);
+    let on = |arms: &[u32], arm: u32| arms.iter().filter(|&&own| own == arm).count();
+    assert!(on(&first, 1) > 0 && on(&first, 0) > 0, "{first:?}");
+    engine.retire_arm("x", "new").unwrap();
+    let second = arms(&engine, 120);
+    for (before, after) in first.iter().zip(&second) {
+        assert!(*after != 1 && (*before == 1 || before == after));
+    }
+    assert_eq!(
+        engine.show("x").unwrap().counts.moved as usize,
+        on(&first, 1)
+    );
+    let place_of = |arm: u32| first.iter().position(|&own| own == arm).unwrap();
+    let moved = format!("u{}", place_of(1));
+    let refused = conflict(by_unit(&engine, &moved, report(1, 1.0, 0.0)));
+    assert!(refused.contains("another arm"), "{refused}");
+    engine.change("x", json!({"status": "paused"})).unwrap();
+    assert_eq!(arms(&engine, 120), vec![0; 120]);
+    engine.change("x", json!({"status": "running"})).unwrap();
+    // Moved once, they stay for the rest of their period.
+    assert_eq!(arms(&engine, 120), vec![0; 120]);
+    let counts = engine.show("x").unwrap().counts;
+    assert_eq!(
+        (counts.decisions, counts.moved as usize),
+        (120, on(&first, 1))
+    );
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    assert_eq!(arms(&engine, 120), vec![0; 120]);
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// The share of units that move is the total variation between the policies, and the law after it the new policy's.
+fn told_prices_move_the_fewest_units(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = on_units(json!("30d"));
+    declaration["signals"] = json!({"tokens": [0, 10]});
+    let both = json!({"tokens": 0.1});
+    declaration["guardrails"] = json!([{"name": "dollars", "at_most": 0.3,
+        "weights": {"old": {"tokens": 0.01}, "new": both, "odd": both}}]);
+    mixing(&engine, declaration);
+    let law = || -> BTreeMap<u32, f64> {
+        let policy = engine.live_state("x").policy.unwrap();
+        policy
+            .into_iter()
+            .map(|share| (share.index, share.probability))
+            .collect()
+    };
+    let (units, before) = (1000, law());
+    let first = arms(&engine, units);
+    let weights: ArmWeights = serde_json::from_value(json!({"dollars": {"tokens": 0.2}})).unwrap();
+    let edit = Edit::SetWeights {
+        arm: "old".into(),
+        weights,
+    };
+    engine.edit("x", edit).unwrap();
+    let (after, second) = (law(), arms(&engine, units));
+    let moved = first.iter().zip(&second).filter(|(a, b)| a != b).count() as f64 / units as f64;
+    let p = |law: &BTreeMap<u32, f64>, arm: u32| law.get(&arm).copied().unwrap_or(0.0);
+    let distance: f64 = (0..3)
+        .map(|arm| (p(&before, arm) - p(&after, arm)).abs())
+        .sum::<f64>()
+        / 2.0;
+    let afresh: f64 = 1.0
+        - (0..3)
+            .map(|arm| p(&before, arm) * p(&after, arm))
+            .sum::<f64>();
+    let spread = 5.0 * 0.5 / f64::from(units as u32).sqrt();
+    assert!(
+        (moved - distance).abs() < spread,
+        "{moved} {distance} {before:?} {after:?}"
+    );
+    assert!(
+        afresh > distance + spread,
+        "drawing all anew would move {afresh}"
+    );
+    for arm in 0..3 {
+        let share = second.iter().filter(|&&own| own == arm).count() as f64 / units as f64;
+        assert!(
+            (share - p(&after, arm)).abs() < spread,
+            "{arm}: {share} {after:?}"
+        );
+    }
+}
+
+fn a_unit_for_ever_has_one_outcome(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = on_units(json!(null));
+    declaration["unit"] = json!("user");
+    engine.create(declaration).unwrap();
+    let first = arms(&engine, 20);
+    let whole = json!({"unit": "u3", "reward": 2, "costs": {"errors": 1}});
+    assert!(engine.report("x", "", whole.clone()).unwrap().complete);
+    assert!(engine.report("x", "", whole).unwrap().complete);
+    let other = json!({"unit": "u3", "reward": 3, "costs": {"errors": 1}});
+    assert!(conflict(engine.report("x", "", other)).contains("another outcome"));
+    assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
+    assert_eq!(arms(&engine, 20), first);
+}
+
+fn refusal<T: std::fmt::Debug>(answer: Result<T, Refusal>, field: &str) -> String {
+    match answer {
+        Err(Refusal::Invalid {
+            field: own,
+            allowed,
+            ..
+        }) => {
+            assert_eq!(own, field, "{allowed}");
+            allowed
+        }
+        other => panic!("{field}: {other:?}"),
+    }
+}
+
+fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!("1h"))).unwrap();
+    let view = engine.show("x").unwrap();
+    assert_eq!(
+        (view.ttl_seconds, view.unit.unwrap().period),
+        (Some(3600.0), Some(3600.0))
+    );
+    refusal(engine.decide_with("x", json!({})), "unit");
+    refusal(engine.decide_with("x", json!({"unit": "a#1"})), "unit");
+    refusal(engine.decide_with("x", json!({"unit": ""})), "unit");
+    refusal(
+        engine.decide_with("x", json!({"unit": "a", "id": "b"})),
+        "id",
+    );
+    engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    refusal(by_unit(&engine, "a", json!({"reward": 1})), "report");
+    assert!(matches!(
+        by_unit(&engine, "b", report(1, 1.0, 0.0)),
+        Err(Refusal::Unknown { .. })
+    ));
+    refusal(engine.change("x", json!({"ttl_seconds": 7})), "ttl_seconds");
+    refusal(engine.change("x", json!({"shadow": true})), "shadow");
+    let declared = |key: &str, value: Value| {
+        let mut own = on_units(json!("1h"));
+        own["name"] = json!("y");
+        own[key] = value;
+        engine.create(own)
+    };
+    refusal(
+        declared("unit", json!({"name": "user", "period": "soon"})),
+        "unit.period",
+    );
+    refusal(
+        declared("unit", json!({"name": "user", "period": -5})),
+        "ttl_seconds",
+    );
+    refusal(declared("ttl_seconds", json!(5)), "ttl_seconds");
+    refusal(declared("shadow", json!(true)), "shadow");
+    refusal(
+        declared("reward", json!({"range": [1, 2]})),
+        "default_outcome",
+    );
+    refusal(
+        declared("budgets", json!({"errors": {"amount": 50, "per": "day"}})),
+        "budgets",
+    );
+    let mut plain = plain("z");
+    plain["reward"] = json!({"range": [0, 10]});
+    engine.create(plain).unwrap();
+    refusal(engine.decide_with("z", json!({"unit": "a"})), "unit");
+}
