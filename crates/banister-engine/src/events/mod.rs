@@ -111,7 +111,8 @@ impl Event {
             | Self::ClockSet { .. } => EventKind::Experiment,
             Self::Policy(_) => EventKind::Policy,
             Self::Decision(_) => EventKind::Decision,
-            Self::Part(_) | Self::Added { .. } => EventKind::Part,
+            // A decision is settled once, however often its unit is moved.
+            Self::Part(_) | Self::Added { .. } | Self::Moved { from: None, .. } => EventKind::Part,
             Self::Outcome(_)
             | Self::Lapsed
             | Self::Matured { .. }
