@@ -130,7 +130,7 @@ pub use segmented::{Segmented, SegmentedConfig};
 pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
 pub use error::Error;
-pub use lift::{ArmLift, LiftForm, LiftInterval};
+pub use lift::{ArmLift, LiftForm, LiftInterval, WorthLeft};
 // For `config!`; people find it in `toolkit`.
 #[doc(hidden)]
 pub use guarded::Guarded;

@@ -1,8 +1,9 @@
 //! What an arm is worth: the difference of its mean from the safe arm's, with an interval that holds at all times.
 //!
-//! Let W_a(m) be the wealth of bets that an arm's mean is below m, and W̃_0(m) that of bets that the safe arm's is above m
-//! (`interval/mixture.rs`). At the true means both are martingales, and no outcome moves both, so that their product is one
-//! too: it ever reaches 2/α with probability at most α/2. Every difference d for which it has done so at all m,
+//! Let W_a(m) be the wealth of bets that an arm's mean is below m, and W̃_0(m) that of bets that the safe arm's is
+//! above m (`interval/mixture.rs`). At the true means both are martingales, and no outcome moves both, so that their
+//! product is one too: it ever reaches 2/α with probability at most α/2. Every difference d for which it has done so
+//! at all m,
 //!
 //! ```text
 //!   min_m  ln W_a(m + d) + ln W̃_0(m)  ≥  ln(2/α),
@@ -14,14 +15,16 @@
 //!   u = max { m_a − m_0 : ln W_a(m_a) + ln W̃_0(m_0) ≤ ln(2/α) } = max_ℓ  u_a(ℓ) − l_0(ln(2/α) − ℓ),
 //! ```
 //!
-//! u_a(ℓ) the end of an arm's mean at ln(1/δ) = ℓ: evidence is split between the arms as is worst, not in equal parts. u_a
-//! is concave and l_0 convex, so that the worst ℓ is where their slopes are equal. For the ratio m_a/m_0, which is
-//! quasi-linear, the same search looks for equal slopes of the logarithms. Where one arm has far more outcomes than the
-//! other its wealth at the worst split may be below one, and the interval a little wider than that of two ends at α/4
-//! each; else it is narrower.
+//! u_a(ℓ) the end of an arm's mean at ln(1/δ) = ℓ: evidence is split between the arms as is worst, not in equal
+//! parts. u_a is concave and l_0 convex, so that the worst ℓ is where their slopes are equal. For the ratio m_a/m_0,
+//! which is quasi-linear, the same search looks for equal slopes of the logarithms. Where one arm has far more
+//! outcomes than the other its wealth at the worst split may be below one, and the interval a little wider than that
+//! of two ends at α/4 each; else it is narrower.
 //!
-//! Reference: Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", 2021.
+//! Reference: Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
+//! sequences", 2021.
 
+use libm::log;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +37,8 @@ const OPEN: f64 = 1e-10;
 
 /// An arm's mean of a signal against the safe arm's, in the signal's own units and sign.
 ///
-/// By itself each interval holds at all times at once with probability `confidence`, however arms are drawn and whenever
-/// one looks.
+/// By itself each interval holds at all times at once with probability `confidence`, however arms are drawn and
+/// whenever one looks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmLift {
     /// Name of the arm.
@@ -48,8 +51,8 @@ pub struct ArmLift {
     pub safe_mean: Option<f64>,
     /// Mean of the arm less mean of the safe arm.
     pub difference: LiftInterval,
-    /// The difference in percent of the safe arm's mean; null where that may be 0 or the arm's may be negative, and under
-    /// `concurrent`.
+    /// The difference in percent of the safe arm's mean; null where that may be 0 or the arm's may be negative, and
+    /// under `concurrent`.
     pub percent: Option<LiftInterval>,
     /// Outcomes of the arm that it rests on.
     pub outcomes: u64,
@@ -80,6 +83,31 @@ pub enum LiftForm {
     Constant,
     /// Nothing: it is about the average of the difference over the rounds in which both arms could be drawn.
     Concurrent,
+}
+
+impl LiftForm {
+    /// The name used in configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Concurrent => "concurrent",
+        }
+    }
+}
+
+/// What learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorthLeft {
+    /// Most that any policy within the guardrails earns per decision beyond `guaranteed`.
+    pub per_decision: f64,
+    /// Least expected reward of `policy`: the most that can be guaranteed now.
+    pub guaranteed: f64,
+    /// R̄: no policy that keeps the guardrails, and the floor, earns more per decision.
+    pub at_most: f64,
+    /// The policy that attains `guaranteed`, as (arm, probability); it keeps the guardrails by bounds in force.
+    pub policy: Vec<(usize, f64)>,
+    /// Probability with which all of it holds, at all times at once: 1 − δ − δ_o.
+    pub confidence: f64,
 }
 
 /// What is known of the mean of a signal: statistics in standard units of a range.
@@ -165,8 +193,8 @@ pub fn percent(arm: &Evidence, safe: &Evidence, log_inverse_delta: f64) -> Optio
     })
 }
 
-/// The largest value of two means, increasing in the first and decreasing in the second, that evidence of `level` in all
-/// does not refute; `price`: how many times the first mean has to grow to make up for growth of the second.
+/// The largest value of two means, increasing in the first and decreasing in the second, that evidence of `level` in
+/// all does not refute; `price`: how many times the first mean has to grow to make up for growth of the second.
 fn largest(
     first: &Evidence,
     second: &Evidence,
@@ -214,4 +242,17 @@ fn largest(
     }
     // Ends at either side of the bracket: it holds whatever ℓ within it is the worst.
     value(up(above), down(below))
+}
+
+/// ln(1/α) of an interval at level α after restarts of what it rests on: the r-th restart leaves α·γ_r, with γ_0 =
+/// 9/10 and γ_r = 1/(10 r(r + 1)), Σ_r γ_r = 1. Each restart of one of the two arms makes another product of wealths,
+/// so that none may have all of α (math 24).
+pub(crate) fn log_level(alpha: f64, restarts: u64) -> f64 {
+    let r = restarts as f64;
+    let share = if restarts == 0 {
+        0.9
+    } else {
+        0.1 / (r * (r + 1.0))
+    };
+    -log(alpha * share)
 }
