@@ -7,6 +7,7 @@
 //! - [`estimate`] says what the reward and every cost of **another** policy π would have been
 //! - [`estimate_by_segment`] says the same for every segment of users or requests
 //! - [`verdicts`] says which guardrails the log shows π to keep or to break
+//! - [`lift`] says what every arm is worth over the safe one
 //! - [`replay`] lets an agent live through the log as if it had been deployed
 //! - [`warm_start`] lets an agent learn from the log before its first round
 //!
@@ -104,7 +105,7 @@
 //!
 //! In reading order: `log.rs` and `features.rs` (the data), `options.rs`, `bets.rs` and
 //! `interval.rs` (means of terms), `target.rs` and `weights.rs` (the policy), `model.rs` (q̂),
-//! `combination.rs`, `estimate.rs` and `segments.rs` (estimators), `verdict.rs`, `replay.rs` (with warm start); `random.rs` has the seeded
+//! `combination.rs`, `estimate.rs` and `segments.rs` (estimators), `verdict.rs`, `lift.rs`, `replay.rs` (with warm start); `random.rs` has the seeded
 //! streams. The crate may use `banister` and nothing else of ours.
 //!
 //! # References
@@ -127,6 +128,7 @@ mod combination;
 mod estimate;
 mod features;
 mod interval;
+mod lift;
 mod log;
 mod model;
 mod options;
@@ -140,6 +142,7 @@ mod weights;
 pub use banister;
 pub use estimate::{Estimate, Estimates, estimate};
 pub use features::disjoint_features;
+pub use lift::lift;
 pub use log::{CheckedLog, Features, Log};
 pub use model::Model;
 pub use options::{Estimator, IntervalKind, Options};

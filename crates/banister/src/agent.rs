@@ -6,6 +6,7 @@ use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::arms::Arm;
 use crate::decision::Decision;
 use crate::error::Error;
+use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Monitor, OnBreach};
 use crate::problem::{ArmRanges, ArmWeights};
 use crate::round::{Outcome, Pending, Round};
@@ -65,6 +66,26 @@ pub trait Agent: Send {
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
         let _ = places;
         Vec::new()
+    }
+
+    /// What every arm is worth: each signal's mean against the safe arm's, with an interval. Empty from an agent that
+    /// does not say; signals with other intervals than `mixture`, or with declared drift, are left out.
+    fn lifts(&mut self) -> Vec<ArmLift> {
+        Vec::new()
+    }
+
+    /// What learning on could still earn. `None` from an agent that does not say, where means may drift, and until the
+    /// safe action's margin is proven.
+    fn worth_left(&mut self) -> Option<WorthLeft> {
+        None
+    }
+
+    /// Settles: from now on the policy of [`Agent::worth_left`] is played instead of one that explores, as long as
+    /// bounds in force certify it, else the one that is the best by then. It goes on learning, and is watched as
+    /// before; a change of arms or weights has the policy found anew, and forgetting all ends it, as `false` does.
+    fn settle(&mut self, settled: bool) -> Result<(), Error> {
+        let allowed = "this agent cannot settle: `opb` can";
+        Err(Error::invalid("settled", settled, allowed))
     }
 
     /// The assumptions that its certificates rest on, and whether anything watches them.
@@ -154,6 +175,8 @@ pub struct AgentView<'a> {
     pub samples: bool,
     /// The tests of its assumptions, and their alarms; `None` for an agent that is not watched.
     pub monitor: Option<&'a Monitor>,
+    /// True if it has settled ([`Agent::settle`]).
+    pub is_settled: bool,
     /// Policies by segment: of segments told apart, and of the pool; 0 from an agent that tells none apart.
     pub segment_policies: usize,
     /// Names of segments with statistics of their own, by the numbers that alarms give.

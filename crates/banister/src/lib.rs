@@ -57,7 +57,8 @@
 //! 4. `certificate` and [`decision`]: policies in the user's units
 //! 5. `opb/` ([`Opb`]), [`oplb`] ([`Oplb`]) and [`segmented`] ([`Segmented`]): the agents; `agent`: the interface of all agents
 //! 6. [`monitor`]: tests of the assumptions, and alarms
-//! 7. [`logs`]: what logs teach of segments; [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
+//! 7. [`lift`]: what an arm is worth, with an interval
+//! 8. [`logs`]: what logs teach of segments; [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness is the caller's: [`Decision::draw`] takes a
 //! uniform number, and agents that sample to decide do so from a seed ([`Agent::reseed`]). Agents of other papers, and
@@ -75,6 +76,7 @@ mod fit;
 pub mod guarantee;
 mod guarded;
 pub mod interval;
+pub mod lift;
 mod linear;
 pub mod logs;
 pub mod monitor;
@@ -128,6 +130,7 @@ pub use segmented::{Segmented, SegmentedConfig};
 pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;
 pub use error::Error;
+pub use lift::{ArmLift, LiftForm, LiftInterval, WorthLeft};
 // For `config!`; people find it in `toolkit`.
 #[doc(hidden)]
 pub use guarded::Guarded;

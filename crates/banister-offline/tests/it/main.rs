@@ -5,6 +5,7 @@ mod estimators;
 mod evidence;
 mod input;
 mod intervals;
+mod lift;
 mod replay;
 mod segments;
 mod verdicts;

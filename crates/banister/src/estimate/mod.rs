@@ -22,7 +22,7 @@
 //! **Drift.** Where a signal declares that its means may move, ends are those of `windows`, and for the time of use: all
 //! that is kept of an end is then its value at time 0, and [`Estimates::use_until`] says which time to show it for.
 //!
-//! Files, in reading order: `units`, `ends`, `change`, `windows`, `sums`, this page, `index`, `saved`.
+//! Files, in reading order: `units`, `ends`, `change`, `windows`, `sums`, this page, `index`, `worth`, `saved`.
 
 mod change;
 mod ends;
@@ -31,6 +31,7 @@ mod saved;
 mod sums;
 mod units;
 mod windows;
+mod worth;
 
 pub use saved::{EstimatesState, SignalState};
 
@@ -656,19 +657,10 @@ impl Estimates {
         let half = lane.ends[usize::from(self.arms[arm].is_safe)]
             .lower
             .is_none();
-        let place = arm * self.rules.len() + signal;
-        let (units, state) = (&self.units[place], &self.state[place]);
-        if mean.is_some() && (half || outside) && units.drift == 0.0 && lane.sum.is_none() {
-            let observed = Observed {
-                count: Count::new(self.count(arm, signal)),
-                sum: state.sum,
-                mixture: self.mixture.get(place),
-            };
-            let end = |end: End| {
-                let level = self.arms[arm].log_optimism;
-                let found = lane.rule.end(end, &observed, units.r, level, end.trivial());
-                units.common(found)
-            };
+        let drift = self.units[arm * self.rules.len() + signal].drift;
+        if mean.is_some() && (half || outside) && drift == 0.0 && lane.sum.is_none() {
+            let level = self.arms[arm].log_optimism;
+            let end = |end: End| self.end_at(arm, signal, end, level);
             // Optimism never asks for some lower ends, so they are not kept; and where the mean has left
             // what was possible before, all outcomes so far count.
             ends.lower = end(End::Lower);

@@ -10,6 +10,7 @@ use crate::agent::AgentView;
 use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::Fallback;
 use crate::error::Error;
+use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Next};
 use crate::parameters::Registered;
 use crate::problem::{ArmRanges, Problem};
@@ -152,6 +153,25 @@ pub trait Learner: Send + Sized + 'static {
     fn segments(&mut self, shell: &mut Shell, places: Range<usize>) -> Vec<SegmentView> {
         let _ = (shell, places);
         Vec::new()
+    }
+
+    /// What every arm is worth ([`crate::Agent::lifts`]).
+    fn lifts(&mut self, shell: &mut Shell) -> Vec<ArmLift> {
+        let _ = shell;
+        Vec::new()
+    }
+
+    /// What learning on could still earn ([`crate::Agent::worth_left`]).
+    fn worth_left(&mut self, shell: &mut Shell) -> Option<WorthLeft> {
+        let _ = shell;
+        None
+    }
+
+    /// Settles, or goes on exploring ([`crate::Agent::settle`]).
+    fn settle(&mut self, shell: &mut Shell, settled: bool) -> Result<(), Error> {
+        let _ = shell;
+        let allowed = "this agent cannot settle: `opb` can";
+        Err(Error::invalid("settled", settled, allowed))
     }
 
     /// The assumption of its model.

@@ -24,6 +24,7 @@ use crate::agent::{Agent, AgentView, AlarmAnswer};
 use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
+use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Next};
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
@@ -234,6 +235,18 @@ impl<L: Learner> Agent for Guarded<L> {
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
         self.renew();
         self.learner.segments(&mut self.shell, places)
+    }
+
+    fn lifts(&mut self) -> Vec<ArmLift> {
+        self.learner.lifts(&mut self.shell)
+    }
+
+    fn worth_left(&mut self) -> Option<WorthLeft> {
+        self.learner.worth_left(&mut self.shell)
+    }
+
+    fn settle(&mut self, settled: bool) -> Result<(), Error> {
+        self.learner.settle(&mut self.shell, settled)
     }
 
     fn assumptions(&self) -> Vec<Assumption> {

@@ -62,6 +62,11 @@ impl DeltaBudget {
         Place(self.used)
     }
 
+    /// Places given so far.
+    pub(crate) fn used(&self) -> u64 {
+        u64::from(self.used)
+    }
+
     /// Takes note of a place given before.
     pub(crate) fn restore(&mut self, place: Place) {
         self.used = self.used.max(place.0);

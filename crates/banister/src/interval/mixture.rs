@@ -347,6 +347,11 @@ impl Mixture {
         self.log_wealth_and_slope(&self.sums(false), mu).0
     }
 
+    /// The derivative of ln W at μ.
+    pub(crate) fn slope(&self, mu: f64) -> f64 {
+        self.log_wealth_and_slope(&self.sums(false), mu).1
+    }
+
     /// ln W(μ) and its derivative, given Σ_j ln(1 − λ_k X_j).
     fn log_wealth_and_slope(&self, sums: &[f64; LEVELS], mu: f64) -> (f64, f64) {
         let grid = &*GRID;

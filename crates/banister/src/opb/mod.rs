@@ -11,18 +11,21 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, this page, `columns` (arms to columns of the program).
+//! Files, in reading order: `config`, this page, `columns` (arms to columns of the program), `worth` (lifts,
+//! and play that has settled).
 
 mod columns;
 mod config;
+mod worth;
 
-use crate::agent::Agent as _;
+use crate::agent::{Agent as _, AgentView};
 use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
 use crate::estimate::{Changed, Estimates, EstimatesState};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Count, Interval, Intervals};
+use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::Next;
 use crate::optimism::{LpPlan, Planner};
 use crate::parameters::Registered as _;
@@ -34,6 +37,7 @@ use config::CheckedOpb;
 pub use config::OpbConfig;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
+use worth::Settled;
 
 /// The agent. See the module's page for what it promises.
 ///
@@ -77,6 +81,8 @@ pub struct ArmLearner {
     /// t of all indices.
     indexed: u64,
     plan: LpPlan,
+    /// What is played instead of exploring.
+    settled: Option<Settled>,
 }
 
 /// All that outcomes have changed.
@@ -92,6 +98,8 @@ pub struct ArmLearnerState {
     /// Indices as they stand, and the t that they are made with: others saw the same outcomes, and were not saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     indices: Option<(u64, Vec<Vec<f64>>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    settled: Option<Settled>,
 }
 
 /// Convenience for K arms.
@@ -160,6 +168,7 @@ impl Learner for ArmLearner {
             safe_matters: unknown,
             alpha: None,
             indexed: 0,
+            settled: None,
             checked,
         };
         let mut shell = Shell::watched(problem, own.checked.monitor, config.confidence());
@@ -184,6 +193,9 @@ impl Learner for ArmLearner {
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
         if !settled || !self.plan.bounds.has_margin() {
             return Err(Fallback::MarginNotProven);
+        }
+        if self.settled.is_some() {
+            return self.play_settled(shell);
         }
         self.plan
             .publish(shell, |arms, column| arms.offered()[column])
@@ -223,6 +235,8 @@ impl Learner for ArmLearner {
     fn forget(&mut self, shell: &mut Shell) {
         self.t_zero = self.new_t_zero(shell);
         self.restarted = false;
+        // There is all to learn again.
+        self.settled = None;
         self.waiting.clear_all();
         // Places in the budgets are not given again: nothing has to be kept for another start.
         for arm in 0..shell.arms.len() {
@@ -242,7 +256,7 @@ impl Learner for ArmLearner {
 
     fn follow_weights(&mut self, shell: &mut Shell) {
         self.estimates.follow_weights(&shell.problem);
-        self.refresh_all(shell);
+        self.arms_changed(shell);
     }
 
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
@@ -293,6 +307,7 @@ impl Learner for ArmLearner {
     }
 
     fn arms_changed(&mut self, shell: &mut Shell) {
+        self.settled.iter_mut().for_each(Settled::discard);
         self.refresh_all(shell);
     }
 
@@ -305,6 +320,25 @@ impl Learner for ArmLearner {
             }
         }
         shown
+    }
+
+    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
+        AgentView {
+            is_settled: self.settled.is_some(),
+            ..view
+        }
+    }
+
+    fn lifts(&mut self, shell: &mut Shell) -> Vec<ArmLift> {
+        self.arm_lifts(shell)
+    }
+
+    fn worth_left(&mut self, shell: &mut Shell) -> Option<WorthLeft> {
+        self.find_worth_left(shell)
+    }
+
+    fn settle(&mut self, shell: &mut Shell, settled: bool) -> Result<(), Error> {
+        self.set_settled(shell, settled)
     }
 
     fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {
@@ -321,6 +355,7 @@ impl Learner for ArmLearner {
             waiting: self.waiting.clone(),
             restarted: self.restarted,
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
+            settled: self.settled.clone(),
         })
     }
 
@@ -329,6 +364,8 @@ impl Learner for ArmLearner {
         (self.estimates).restore(&shell.problem, &state.estimates, Some(learned))?;
         self.waiting = state.waiting.check(shell.arms.len())?;
         self.restarted = state.restarted;
+        let (arms, guardrails) = (shell.arms.len(), shell.problem.guardrails.len());
+        let settled = state.settled.map(|own| own.check(arms, guardrails));
         TZeroRule::restore(
             &mut self.t_zero,
             state.t_zero,
@@ -342,6 +379,7 @@ impl Learner for ArmLearner {
             }
             self.indexed = indexed;
         }
+        self.settled = settled.transpose()?;
         self.forget_starts();
         Ok(())
     }
@@ -381,7 +419,7 @@ impl ArmLearner {
         self.estimates.forget(arm, signals);
         self.waiting.clear(arm);
         shell.monitor.forget_before(arm);
-        self.refresh_all(shell);
+        self.arms_changed(shell);
         shell.stale = true;
     }
 

@@ -9,6 +9,7 @@ mod fields;
 mod fit;
 mod guardrails;
 mod intervals;
+mod lift;
 mod limit;
 mod logistic;
 mod logs;

@@ -1,0 +1,167 @@
+//! What every arm of a log is worth: the difference of its mean from the safe arm's, with an interval.
+//!
+//! [`LiftForm::Constant`] takes the arms' means to stay, and is that of agents ([`banister::lift`]) over the rows in
+//! their order. [`LiftForm::Concurrent`] assumes nothing of the means: over all rounds, of whatever arm, the terms
+//!
+//! ```text
+//!   Y_t = (y_t − m_t)·(1{a_t = a} − 1{a_t = 0})/p_t,   m_t the mean of earlier outcomes of both arms,
+//! ```
+//!
+//! have the difference of the two means in round t for conditional mean, where both arms can be drawn: the centre is
+//! known before and cancels. If no probability of the two is below f they lie within ±(hi − lo)/f, and the wealth of
+//! [`Mixture`] bounds the average of their conditional means, whatever these do. Leaving out the rounds of other arms
+//! would give the same width. Where f is not known, the bets for differences of policies do with less (the crate's
+//! first page): they need no f, and are wider.
+
+use banister::Error;
+use banister::interval::Mixture;
+use banister::lift::{ArmLift, Evidence, LiftForm, LiftInterval};
+use libm::log as ln;
+
+use crate::combination::Combination;
+use crate::log::CheckedLog;
+use crate::options::{Estimator, IntervalKind, Options, check_confidence};
+use crate::target::Target;
+use crate::weights::Part;
+
+/// The lift of every arm over the safe one, for the reward and every cost whose range is declared. Of the options
+/// `confidence` counts, and `min_pscore` for [`LiftForm::Concurrent`], which needs the log's propensities.
+///
+/// ```
+/// use banister::lift::LiftForm;
+/// use banister_offline::{Log, Options, lift};
+///
+/// let actions: Vec<usize> = (0..2000).map(|t| t % 2).collect();
+/// let rewards: Vec<f64> = (0..2000).map(|t| f64::from(u8::from(t % 4 == 1 || t % 20 == 0))).collect();
+/// let pscores = [0.5; 2000];
+/// let (reward_range, pscores) = (Some([0.0, 1.0]), Some(&pscores[..]));
+/// let log = Log { arms: 2, actions: &actions, rewards: &rewards, pscores, reward_range, ..Log::default() }.check()?;
+/// for form in [LiftForm::Constant, LiftForm::Concurrent] {
+///     let found = lift(&log, 0, form, &Options::default())?;
+///     assert!(found[0].difference.lower > 0.3 && found[0].difference.upper < 0.5);
+/// }
+/// # Ok::<(), banister::Error>(())
+/// ```
+pub fn lift(
+    log: &CheckedLog,
+    safe: usize,
+    form: LiftForm,
+    options: &Options,
+) -> Result<Vec<ArmLift>, Error> {
+    check_confidence(options.confidence)?;
+    if safe >= log.declared().arms {
+        let allowed = format!("arms are numbered 0 to {}", log.declared().arms - 1);
+        return Err(Error::invalid("safe", safe, allowed));
+    }
+    if !log.declared().requests.is_empty() {
+        let allowed = "outcomes of one request depend on each other: keep one row of each";
+        return Err(Error::invalid("requests", "given", allowed));
+    }
+    // Weights as they are.
+    let options = &Options {
+        estimator: Estimator::Ips,
+        interval: IntervalKind::Mixture,
+        clip: None,
+        ..options.clone()
+    };
+    let others = || (0..log.declared().arms).filter(|&arm| arm != safe);
+    let mut found = Vec::new();
+    let both = match form {
+        LiftForm::Constant => Vec::new(),
+        LiftForm::Concurrent => others()
+            .map(|arm| {
+                options.check(log)?;
+                log.pscores("a `concurrent` lift")?;
+                let part = |arm, factor| Part::new(log, factor, Target::Arm(arm), options);
+                Ok([part(arm, 1.0)?, part(safe, -1.0)?])
+            })
+            .collect::<Result<_, Error>>()?,
+    };
+    for (i, arm) in others().enumerate() {
+        let name = log.declared().arm_names.get(arm).cloned();
+        let name = name.unwrap_or_else(|| arm.to_string());
+        for signal in 0..log.signals() {
+            let Some(range) = log.range(signal) else {
+                continue;
+            };
+            let both_arms = [arm, safe].map(|arm| evidence(log, arm, signal, range));
+            let [own, reference] = &both_arms;
+            let names = (&name[..], log.signal_name(signal));
+            let level = -ln(1.0 - options.confidence);
+            found.push(match both.get(i) {
+                None => ArmLift::constant(names, [own, reference], level, options.confidence),
+                Some(parts) => ArmLift {
+                    arm: names.0.into(),
+                    signal: names.1.into(),
+                    mean: own.mean(),
+                    safe_mean: reference.mean(),
+                    difference: concurrent(log, [arm, safe], parts, (signal, range), options)?,
+                    percent: None,
+                    outcomes: own.statistics.count(),
+                    safe_outcomes: reference.statistics.count(),
+                    form,
+                    confidence: options.confidence,
+                },
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn evidence(log: &CheckedLog, arm: usize, signal: usize, range: [f64; 2]) -> Evidence {
+    let ([lo, hi], mut statistics) = (range, Mixture::default());
+    let rows = std::iter::zip(log.declared().actions, log.observed(signal));
+    rows.filter(|(action, _)| **action == arm)
+        .for_each(|(_, y)| statistics.push((y - lo) / (hi - lo)));
+    Evidence { statistics, range }
+}
+
+fn concurrent(
+    log: &CheckedLog,
+    [arm, safe]: [usize; 2],
+    [own, reference]: &[Part; 2],
+    (signal, [lo, hi]): (usize, [f64; 2]),
+    options: &Options,
+) -> Result<LiftInterval, Error> {
+    let pscores = log.pscores("a `concurrent` lift")?;
+    let sign = |action: usize| f64::from(i8::from(action == arm) - i8::from(action == safe));
+    let drawn = || std::iter::zip(log.declared().actions, pscores);
+    // One fixed policy, or a declared least probability.
+    let covered = own.covered.and(reference.covered);
+    let shown = drawn().filter(|(action, _)| sign(**action) != 0.0);
+    let shown = shown.map(|(_, p)| *p).fold(1.0, f64::min);
+    let floor = covered.map(|_| options.min_pscore.unwrap_or(shown));
+    // m_t = (½ + Σ y)/(1 + n).
+    let (mut terms, mut sum, mut n, mut total) = (Mixture::default(), 0.5, 1.0, 0.0);
+    for ((&action, p), y) in drawn().zip(log.observed(signal)) {
+        let (sign, y) = (sign(action), (y - lo) / (hi - lo));
+        let term = sign * (y - sum / n) / p;
+        total += term;
+        terms.push((0.5 + 0.5 * term * floor.unwrap_or(0.0)).clamp(0.0, 1.0));
+        (sum, n) = (sum + sign.abs() * y, n + sign.abs());
+    }
+    let estimate = Some((hi - lo) * total / log.rounds() as f64);
+    let (lower, upper) = if let Some(floor) = floor {
+        let level = ln(2.0 / (1.0 - options.confidence));
+        let shown = |x: f64| (hi - lo) * ((2.0 * x - 1.0) / floor).clamp(-1.0, 1.0);
+        (
+            shown(terms.lower(level, 0.0)),
+            shown(terms.upper(level, 1.0)),
+        )
+    } else {
+        let combination = Combination {
+            log,
+            policy: own,
+            reference: Some(reference),
+            predictor: None,
+            options,
+        };
+        let (lower, upper, _) = combination.mixture(signal)?.now();
+        (lower, upper)
+    };
+    Ok(LiftInterval {
+        estimate,
+        lower,
+        upper,
+    })
+}
