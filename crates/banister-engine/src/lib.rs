@@ -47,11 +47,12 @@ pub use queries::*;
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
-    Account, AlarmRaised, Arm, ArmMissing, BudgetView, Budgets, Change, CheckedDeclaration,
-    Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, EngineState,
-    Experiment, ExperimentInfo, ExperimentStatus, ForcedSafe, GivenSegment, GuardrailPoint,
-    History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute, Missing, NamedArm,
-    PastPeriod, Point, RecordedAlarm, SegmentFields, Segments, Share, Unit, period_bounds,
+    Account, AlarmRaised, Arm, ArmMissing, Assigned, BudgetView, Budgets, Change,
+    CheckedDeclaration, Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
+    Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, ForcedSafe, GivenSegment,
+    GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute,
+    Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields, Segments, Share, StopWhen,
+    Unit, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,

@@ -5,7 +5,7 @@
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
 //! share), `memory.rs` (the budget of requests), `connections.rs` (how many there may be), `health.rs` and `metrics.rs` (watching the log),
-//! `openapi.rs`, `page.rs`, and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
+//! `openapi.rs`, `page.rs`, `report.rs` (a report to print), and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
 
@@ -21,6 +21,7 @@ mod middleware;
 pub mod openapi;
 mod page;
 pub mod problem;
+mod report;
 mod router;
 pub mod routes;
 mod serve;

@@ -2,8 +2,8 @@
 
 use banister::ArmWeights;
 use banister_engine::{
-    Cancelled, Change, DecisionRequest, Declaration, ExperimentState, ExperimentView, HistoryView,
-    NamedArm, OutcomeReport, SegmentList,
+    Cancelled, Change, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
+    ExperimentView, Health, HistoryView, LiftsView, NamedArm, OutcomeReport, SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -154,6 +154,9 @@ fn schemas() -> Value {
     given.subschema_for::<ExperimentState>();
     given.subschema_for::<SegmentList>();
     given.subschema_for::<HistoryView>();
+    given.subschema_for::<LiftsView>();
+    given.subschema_for::<Health>();
+    given.subschema_for::<ExperimentReport>();
     given.subschema_for::<ChangeList>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();

@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::handlers::{changes, decisions, exchange, experiments, operations};
+use crate::handlers::{changes, decisions, exchange, experiments, operations, worth};
 
 /// Right that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +150,17 @@ const FORMAT: Query = Query::new(
     r#"{"type":"string","enum":["csv","parquet"],"default":"csv"}"#,
 );
 
+const FORM: Query = Query::new(
+    "form",
+    "`constant`: means are taken to stay; `concurrent`: nothing is assumed of them, and the log is read again",
+    r#"{"type":"string","enum":["constant","concurrent"],"default":"constant"}"#,
+);
+const REPORT_FORMAT: Query = Query::new(
+    "format",
+    "Form of the report",
+    r#"{"type":"string","enum":["json","html"],"default":"json"}"#,
+);
+
 macro_rules! route {
     ($method:ident $path:literal, $access:ident, $operation:literal, $summary:literal,
      $takes:expr, $gives:expr, $queries:expr, $problems:expr, $handler:expr) => {
@@ -223,6 +234,15 @@ pub static ROUTES: &[Route] = &[
         get(experiments::segments)),
     route!(GET "/v1/experiments/{name}/history", Read, "read_history", "Policies and counts over time",
         Takes::Nothing, (200, Gives::Json("History")), &[SEGMENT], &[400, 404, 503], get(experiments::history)),
+    route!(GET "/v1/experiments/{name}/lift", Read, "read_lift",
+        "What every arm is worth against the safe one, and what learning on could still earn", Takes::Nothing,
+        (200, Gives::Json("Lifts")), &[FORM], &[400, 404, 422, 503], get(worth::lift)),
+    route!(GET "/v1/experiments/{name}/health", Read, "read_health",
+        "Whether the numbers can be trusted: each assumption with a light and a reason", Takes::Nothing,
+        (200, Gives::Json("Health")), &[], &[404, 503], get(worth::health)),
+    route!(GET "/v1/experiments/{name}/report", Read, "read_report",
+        "A report for people, as JSON or as a page to print", Takes::Nothing,
+        (200, Gives::Json("ExperimentReport")), &[REPORT_FORMAT], &[400, 404, 503], get(worth::report)),
     route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",
         "Changes of an experiment and their authors, newest first", Takes::Nothing,
         (200, Gives::Json("ChangeList")), &[LIMIT, BEFORE], &[400, 404, 503], get(changes::list)),

@@ -76,10 +76,11 @@ pub struct LiftInterval {
 }
 
 /// What a lift assumes of the means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LiftForm {
     /// The arms' means stay as they are.
+    #[default]
     Constant,
     /// Nothing: it is about the average of the difference over the rounds in which both arms could be drawn.
     Concurrent,

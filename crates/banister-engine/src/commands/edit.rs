@@ -155,6 +155,12 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
     if let Some(budgets) = &change.budgets {
         experiment.checked.check_budgets(budgets)?;
     }
+    if let Some(Some(stop_when)) = change.stop_when {
+        stop_when.check()?;
+    }
+    if change.settled == Some(true) || matches!(change.stop_when, Some(Some(_))) {
+        experiment.check_settled()?;
+    }
     if let Some(on_breach) = change.on_breach {
         experiment.check_on_breach(on_breach)?;
     }

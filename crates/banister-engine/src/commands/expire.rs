@@ -4,7 +4,7 @@ use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
 use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
 use crate::refusal::Refusal;
-use crate::state::Combine;
+use crate::state::{Change, Combine};
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -131,8 +131,8 @@ impl Transaction<'_> {
     }
 }
 
-/// Records the alarms that folding has raised and no event records yet. Sent by the writer itself, after a commit that
-/// raised one.
+/// Records the alarms that folding has raised and no event records yet, and settles the policies of experiments that know
+/// enough. Sent by the writer itself, after a commit that calls for it.
 pub(crate) struct RecordAlarms;
 
 impl Command for RecordAlarms {
@@ -145,6 +145,20 @@ impl Command for RecordAlarms {
         for (key, alarm) in raised {
             let json = to_json(&alarm)?;
             transaction.write(key, Event::AlarmRaised(json));
+        }
+        let looks = transaction
+            .state
+            .experiments_mut()
+            .filter(|e| e.should_look());
+        let enough: Vec<u64> = looks
+            .filter_map(|e| e.has_enough().then_some(e.key))
+            .collect();
+        for key in enough {
+            let settled = Change {
+                settled: Some(true),
+                ..Change::default()
+            };
+            transaction.write(key, Event::Changed(to_json(&settled)?));
         }
         Ok(Reply::Ready(()))
     }

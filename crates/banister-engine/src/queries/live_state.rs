@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
 pub struct ReadState {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     /// The learned part, where the learner was asked beside the writer.
     learned: Option<Result<LearnedView, Refusal>>,
 }

@@ -4,11 +4,15 @@
 //! know neither the store nor the commands.
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` (the policy now and the agent's estimates),
-//! `segments.rs` (the same by segment), `history.rs` (the trace over time), `stats.rs` and `ttl.rs`.
+//! `segments.rs` (the same by segment), `lift.rs` (what arms are worth), `health.rs` (whether to trust all that),
+//! `report.rs` (all of it for people), `history.rs` (the trace over time), `stats.rs` and `ttl.rs`.
 
 mod experiment;
+mod health;
 mod history;
+mod lift;
 mod live_state;
+mod report;
 mod segments;
 mod stats;
 mod ttl;
@@ -17,10 +21,13 @@ pub use experiment::{
     ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadDigest, ReadExperiment,
     ReadExperimentInfo, ReadImports, Refusing, RenderedView, SummariseExperiments,
 };
+pub use health::{Check, Health, Light, ReadHealth};
 pub use history::{HistoryView, ReadHistory};
+pub use lift::{LiftsView, ReadLifts};
 pub use live_state::{
     ArmState, EvidenceView, ExperimentState, ReadState, in_units_of_certificates,
 };
+pub use report::{ExperimentReport, GuardrailReport, ReadReport};
 pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};
 pub use stats::{ExperimentStats, ReadStats, Stats};
 pub(crate) use ttl::ReadTtls;

@@ -11,7 +11,7 @@ use banister::{Agent, Choice, ContextArms, Model, Registry as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments, Unit};
+use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments, Unit, round};
 use crate::events::PublishedPolicy;
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
@@ -45,6 +45,8 @@ pub struct ExperimentInfo {
     /// Length of the features that the agent learns from; 0 where it knows arms by number.
     pub dimension: usize,
     pub problem: CheckedProblem,
+    /// 1 − δ.
+    pub confidence: f64,
     /// The assumptions that certificates rest on; the same for every decision, so that one asked for again
     /// is answered the same.
     pub assumptions: Vec<Assumption>,
@@ -161,6 +163,7 @@ pub(crate) fn info(
             }
         },
         problem: checked.standard.clone(),
+        confidence: round(1.0 - checked.config.delta()),
         // Those of the declaration: what was imported since is no part of a decision's answer.
         assumptions: (agent.assumptions().into_iter())
             .filter(|own| *own != Assumption::of_log())

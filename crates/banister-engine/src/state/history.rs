@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use banister::decision::SegmentCertificate;
+use banister::lift::LiftInterval;
 use banister::{Estimate, Fallback};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Point {
     /// The segment that reward, estimates and guardrails of scope `each` are of, where decisions have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<SegmentCertificate>,
+    /// Lifts of the reward over the safe arm's by then, by arm, where arms are few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lifts: Vec<(String, LiftInterval)>,
 }
 
 impl Point {
@@ -105,14 +109,21 @@ impl History {
         self.minutes.iter()
     }
 
-    /// A policy was published.
-    pub(crate) fn publish(&mut self, time: Timestamp, published: &PublishedPolicy) {
+    /// Lifts at the time of the last point.
+    pub(crate) fn lift(&mut self, lifts: Vec<(String, LiftInterval)>) {
+        if let Some(last) = self.points.last_mut() {
+            last.lifts = lifts;
+        }
+    }
+
+    /// A policy was published; true if it is kept.
+    pub(crate) fn publish(&mut self, time: Timestamp, published: &PublishedPolicy) -> bool {
         let owner = Point::owner(published.segment.as_ref());
         let mut recent = (self.points.iter().rev())
             .take_while(|point| time.0.saturating_sub(point.time.0) < self.spacing);
         // The first ones after a pause are what people wait for; the rest only fill the trace.
         if recent.any(|point| Point::owner(point.segment.as_ref()) == owner) {
-            return;
+            return false;
         }
         let guardrails = std::iter::zip(&published.guardrails, &published.estimates.guardrails);
         self.points.push(Point {
@@ -131,6 +142,7 @@ impl History {
                 })
                 .collect(),
             segment: published.segment.clone(),
+            lifts: Vec::new(),
         });
         let has_segments = published.segment.is_some();
         let most = if has_segments {
@@ -153,6 +165,7 @@ impl History {
             });
             self.spacing = self.spacing.saturating_mul(2);
         }
+        true
     }
 
     /// A decision was made.

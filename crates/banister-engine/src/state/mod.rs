@@ -31,15 +31,16 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 pub(crate) use budget::{Forgets, PLANTED};
 pub use declaration::{
     CheckedDeclaration, Combine, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
-    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments, Unit,
+    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
+    StopWhen, Unit,
 };
 pub(crate) use declaration::{
     LARGEST_FEATURE, check_cost_names, check_label, check_length, check_unit, round,
 };
 pub(crate) use experiment::reserve;
 pub use experiment::{
-    AlarmRaised, ArmMissing, Change, Counts, Experiment, ForcedSafe, Imported, Latest, Missing,
-    RecordedAlarm,
+    AlarmRaised, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ForcedSafe, Imported,
+    Latest, Missing, RecordedAlarm,
 };
 pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
@@ -221,8 +222,21 @@ impl EngineState {
                 self.open.insert(record, author, decision);
             }
             event => {
+                let is_answer = matches!(event, Event::AlarmsAcknowledged(_));
+                let is_report = matches!(
+                    event,
+                    Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
+                );
+                if let Some(open) =
+                    (record.decision.filter(|_| is_report)).and_then(|number| self.open.get(number))
+                {
+                    experiment.count_delay(open.time, open.event.action, record.time);
+                }
                 experiment.apply(record, event)?;
-                self.has_alarms |= experiment.has_unrecorded();
+                if is_answer {
+                    experiment.acknowledged_by(author.name(), record.time);
+                }
+                self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
                 // A part makes the record in memory incomplete, an outcome makes it obsolete.
                 if let Some(decision) = record.decision {
                     self.open.remove(decision);

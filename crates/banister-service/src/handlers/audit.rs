@@ -32,6 +32,8 @@ pub enum DecisionStatus {
     Expired,
     /// It was never carried out.
     Cancelled,
+    /// Its unit was given another arm before its period was over: it is not learned.
+    Moved,
 }
 
 /// Decisions, newest first.
@@ -242,6 +244,7 @@ pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> 
     let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
     let status = match outcome.complete {
         Some(true) if outcome.is_cancelled => DecisionStatus::Cancelled,
+        Some(true) if outcome.moved.is_some() => DecisionStatus::Moved,
         Some(true) => DecisionStatus::Expired,
         Some(false) => DecisionStatus::Complete,
         None if reports.is_empty() => DecisionStatus::Open,
@@ -255,7 +258,8 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
     let (author, event) = record.read()?;
     let kind = match event {
         Event::Missing { .. } | Event::Lapsed if author.name() != Author::ENGINE => "cancelled",
-        Event::Part(_) => "part",
+        Event::Part(_) | Event::Added { .. } => "part",
+        Event::Moved { .. } => "moved",
         Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
             "outcome"
         }

@@ -170,6 +170,7 @@ impl<'a> LogTable<'a> {
                 DecisionStatus::Complete => "complete",
                 DecisionStatus::Expired => "expired",
                 DecisionStatus::Cancelled => "cancelled",
+                DecisionStatus::Moved => "moved",
             }
             .into(),
         );

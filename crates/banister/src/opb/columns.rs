@@ -103,7 +103,7 @@ impl ArmLearner {
     }
 
     /// Cost bounds under a guardrail that is relative to the safe action, from intervals of signals by arm.
-    fn compared(
+    pub(super) fn compared(
         &self,
         shell: &Shell,
         i: usize,

@@ -8,7 +8,7 @@ use crate::certificate::Answer;
 use crate::decision::{Confidence, Fallback};
 use crate::error::{Error, broken};
 use crate::guarded::Shell;
-use crate::interval::{End, Intervals};
+use crate::interval::{End, Interval, Intervals};
 use crate::lift::{ArmLift, Evidence, WorthLeft, log_level};
 use crate::optimism::{Bounds, Floor};
 
@@ -91,7 +91,17 @@ impl ArmLearner {
             })
         };
         let arms = (0..shell.arms.len()).filter(|&arm| arm != shell.safe);
-        let each = arms.flat_map(|arm| (0..shell.problem.width()).map(move |s| (arm, s)));
+        // Of a ratio the mean of N − τD is learned, which is not what people ask for; N and D are there.
+        let is_ratio = |s: &usize| {
+            let own = s
+                .checked_sub(1)
+                .and_then(|i| shell.problem.declared.guardrails.get(i));
+            own.is_some_and(|own| own.ratio.is_some())
+        };
+        let signals: Vec<usize> = (0..shell.problem.width())
+            .filter(|s| !is_ratio(s))
+            .collect();
+        let each = arms.flat_map(|arm| signals.iter().map(move |&s| (arm, s)));
         let lift = |(arm, s): (usize, usize)| {
             let both = [&evidence(arm, s)?, &evidence(shell.safe, s)?];
             let names = (shell.arms.name(arm), shell.problem.signal_name(s));
@@ -151,14 +161,19 @@ impl ArmLearner {
             .collect();
         let mut lower = Vec::new();
         for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
-            let ends = |arm: usize| {
-                let end = |end: End| self.estimates.end_anew(arm, i + 1, end);
-                (end(End::Lower), end(End::Upper))
+            let ends = |arm: usize, signal: usize| {
+                let end = |end: End| self.estimates.end_anew(arm, signal, end);
+                Some(Interval {
+                    lower: end(End::Lower),
+                    upper: end(End::Upper),
+                })
             };
-            let of_safe = ends(shell.safe);
             let cost = |(column, &arm): (usize, &usize)| {
                 let known = guardrail.safe_cost.filter(|_| column == safe);
-                let own = || guardrail.cost_bounds(ends(arm), of_safe, column == safe).0;
+                let own = || {
+                    self.compared(shell, i, arm, ends)
+                        .map_or(f64::MIN, |own| own.0)
+                };
                 // Ends of different budgets may cross; a lower one that is lowered still holds.
                 known.unwrap_or_else(own).min(bounds.cost_upper[i][column])
             };

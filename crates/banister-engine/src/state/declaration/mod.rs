@@ -116,6 +116,13 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub default_outcome: Option<DefaultOutcome>,
+    /// When the policy settles: it is then the one with the highest guaranteed reward, explores no more, and is watched
+    /// as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_when: Option<StopWhen>,
+    /// True if all arms are the same, to try what is around them: whatever differs is a fault.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub a_a: bool,
     /// Budgets over time, by guardrail: most that the decisions of a period may cost in sum. Several on one guardrail
     /// differ in their periods.
     #[serde(
@@ -124,6 +131,29 @@ pub struct Declaration {
         deserialize_with = "object::nullable_map"
     )]
     pub budgets: BTreeMap<String, OneOrMany<Budget>>,
+}
+
+/// When to stop exploring.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopWhen {
+    /// When learning on can raise the reward of a decision by at most this, with confidence.
+    pub worth_left: f64,
+}
+
+impl StopWhen {
+    /// Refuses a number that nothing is ever below.
+    pub(crate) fn check(self) -> Result<(), Refusal> {
+        if self.worth_left > 0.0 && self.worth_left.is_finite() {
+            return Ok(());
+        }
+        let allowed = "must be above 0: reward per decision";
+        Err(Refusal::invalid(
+            "stop_when.worth_left",
+            self.worth_left,
+            allowed,
+        ))
+    }
 }
 
 /// An arm as declared.
@@ -291,6 +321,10 @@ impl Declaration {
                 }),
             })?;
             check_finite(&mut *agent)?;
+            if let Some(stop_when) = self.stop_when {
+                stop_when.check()?;
+                (agent.settle(true)).map_err(|e| Refusal::of(e, |_| "stop_when".into()))?;
+            }
         }
         let mut declaration = self.clone();
         declaration.agent = Some(config.clone());

@@ -54,6 +54,9 @@ pub struct RecordedAlarm {
     pub alarm: AlarmRaised,
     /// Time at which a person acknowledged it.
     pub acknowledged: Option<Timestamp>,
+    /// Name of the token with which that was.
+    #[serde(default)]
+    pub acknowledged_by: Option<String>,
 }
 
 impl Experiment {
@@ -173,8 +176,19 @@ impl Experiment {
             since: time,
             alarm,
             acknowledged: None,
+            acknowledged_by: None,
         });
         Ok(())
+    }
+
+    /// Notes who acknowledged the alarms at a time.
+    pub(crate) fn acknowledged_by(&mut self, name: &str, time: Timestamp) {
+        let answered = |alarm: &&mut RecordedAlarm| {
+            alarm.acknowledged == Some(time) && alarm.acknowledged_by.is_none()
+        };
+        for alarm in self.alarms.iter_mut().filter(answered) {
+            alarm.acknowledged_by = Some(name.to_string());
+        }
     }
 
     pub(super) fn acknowledge(&mut self, time: Timestamp) -> Result<(), String> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentStatus, ForcedSafe};
 use crate::object::OneOrMany;
-use crate::state::declaration::DefaultOutcome;
+use crate::state::declaration::{DefaultOutcome, StopWhen};
 use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
 
@@ -50,6 +50,18 @@ pub struct Change {
     )]
     #[schemars(with = "Option<BTreeMap<String, OneOrMany<Budget>>>")]
     pub budgets: Option<BTreeMap<String, OneOrMany<Budget>>>,
+    /// When the policy settles by itself; null: never.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    #[schemars(with = "Option<StopWhen>")]
+    pub stop_when: Option<Option<StopWhen>>,
+    /// True: the policy with the highest guaranteed reward is played from now on, and explores no more; false: it
+    /// explores again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<bool>,
     /// Reaction to alarms from now on; `relearn` only where it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_breach: Option<OnBreach>,
@@ -80,7 +92,14 @@ impl Experiment {
             self.learner
                 .apply(LearnerEvent::Answer(AlarmAnswer::OnBreach(on_breach)))?;
         }
+        if let Some(settled) = change.settled {
+            self.learner.apply(LearnerEvent::Settle(settled))?;
+            self.settled = settled.then_some(time);
+        }
         let declaration = &mut self.checked.declaration;
+        if let Some(stop_when) = change.stop_when {
+            declaration.stop_when = stop_when;
+        }
         if let Some(description) = change.description {
             declaration.description = description;
         }
@@ -132,6 +151,8 @@ impl Experiment {
                 .is_none_or(|ttl| ttl == declaration.ttl_seconds)
             && same(&declaration.default_outcome, &change.default_outcome)
             && (change.budgets.as_ref()).is_none_or(|budgets| *budgets == declaration.budgets)
+            && (change.stop_when).is_none_or(|own| own == declaration.stop_when)
+            && (change.settled).is_none_or(|own| own == self.settled.is_some())
             && (change.on_breach).is_none_or(|own| self.on_breach() == Some(own))
     }
 }

@@ -13,34 +13,60 @@ const ALARM: f64 = 1000.0;
 /// Far from overflow.
 const MOST: f64 = 1e100;
 
+/// Wealth of the bets against every arm's probability.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Surprises(Vec<[f64; BETS.len()]>);
+
+impl Surprises {
+    /// An arm was drawn from a policy.
+    pub(super) fn observe(&mut self, arm: usize, policy: &[(usize, f64)]) {
+        for &(other, p) in policy {
+            if self.0.len() <= other {
+                self.0.resize(other + 1, [1.0; BETS.len()]);
+            }
+            let surprise = f64::from(u8::from(other == arm)) - p;
+            for (wealth, bet) in self.0[other].iter_mut().zip(BETS) {
+                *wealth = (*wealth * (1.0 + bet * surprise)).min(MOST);
+            }
+        }
+    }
+
+    /// Evidence that arms are not drawn so. Arm j weighs 1/((j+1)(j+2)), so that arms may be added.
+    pub fn evidence(&self) -> f64 {
+        // Those that were never bet on have 1.
+        let weight = |j: usize| 1.0 / ((j + 1) * (j + 2)) as f64;
+        let known: f64 = (self.0.iter().enumerate())
+            .map(|(j, own)| weight(j) * own.iter().sum::<f64>() / BETS.len() as f64)
+            .sum();
+        known + 1.0 / (self.0.len() + 1) as f64
+    }
+
+    /// True if it is shown at level 0.001.
+    pub fn is_shown(&self) -> bool {
+        self.evidence() >= ALARM
+    }
+}
+
 /// Decisions whose time to live is over, by arm.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Missing {
     arms: Vec<ArmMissing>,
+    /// Bets against what was drawn, of those that never came.
+    surprises: Surprises,
     /// Set once arms were shown to differ, until somebody acknowledges it.
     differs: bool,
 }
 
-/// Counts of one arm, and the wealth of the bets against it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Counts of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmMissing {
     /// Decisions whose time to live is over.
     pub matured: u64,
     /// Those whose outcome never came.
     pub missing: u64,
-    wealth: [f64; BETS.len()],
-}
-
-impl Default for ArmMissing {
-    fn default() -> Self {
-        Self {
-            matured: 0,
-            missing: 0,
-            wealth: [1.0; BETS.len()],
-        }
-    }
 }
 
 impl Missing {
@@ -66,22 +92,13 @@ impl Missing {
         let drawn = self.arm(arm);
         drawn.matured += 1;
         drawn.missing += 1;
-        for &(other, p) in policy {
-            let surprise = f64::from(u8::from(other == arm)) - p;
-            for (wealth, bet) in self.arm(other).wealth.iter_mut().zip(BETS) {
-                *wealth = (*wealth * (1.0 + bet * surprise)).min(MOST);
-            }
-        }
-        self.differs |= self.evidence() >= ALARM;
+        self.surprises.observe(arm, policy);
+        self.differs |= self.surprises.is_shown();
     }
 
-    /// Evidence that arms differ in what they miss. Arm j weighs 1/((j+1)(j+2)), so that arms may be added.
+    /// Evidence that arms differ in what they miss.
     pub fn evidence(&self) -> f64 {
-        let weighted = self.arms.iter().enumerate().map(|(j, arm)| {
-            let mean = arm.wealth.iter().sum::<f64>() / BETS.len() as f64;
-            mean / ((j + 1) * (j + 2)) as f64
-        });
-        weighted.sum()
+        self.surprises.evidence()
     }
 
     /// Returns true if arms differ, at level 0.001.
@@ -100,9 +117,7 @@ impl Missing {
 
     /// Starts the test anew; the counts stay.
     pub(super) fn acknowledge(&mut self) {
-        for arm in &mut self.arms {
-            arm.wealth = ArmMissing::default().wealth;
-        }
+        self.surprises = Surprises::default();
         self.differs = false;
     }
 }

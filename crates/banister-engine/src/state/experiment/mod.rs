@@ -5,6 +5,7 @@
 //! policy in force, the trace for the page) is kept beside it.
 
 mod alarm;
+mod assigned;
 mod budget_check;
 mod change;
 mod missing;
@@ -17,6 +18,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 pub use alarm::{AlarmRaised, RecordedAlarm};
+pub use assigned::{Assigned, Delay};
 use banister::{Agent, Fallback, Origin, Registry as _};
 use budget_check::Allowed;
 pub(crate) use budget_check::reserve;
@@ -39,6 +41,9 @@ use crate::time::Timestamp;
 
 /// Policies whose share of the safe action is remembered: those that replicas still draw from.
 const MOST_SHARES: usize = 64;
+
+/// Arms up to which lifts are kept over time.
+const MOST_TRACED: usize = 20;
 
 /// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +91,9 @@ pub struct ForcedSafe {
 /// The last policy that decisions were drawn from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Latest {
+    /// Number of its event, or of the decision that has it for its own.
+    #[serde(default)]
+    pub number: u64,
     pub published: Arc<PublishedPolicy>,
     /// Names of the candidates it chooses among; empty for arms.
     pub candidates: Vec<Option<String>>,
@@ -110,6 +118,9 @@ pub struct FoldedState {
     pub budgets: Budgets,
     /// Alarms, the newest last.
     pub alarms: Vec<RecordedAlarm>,
+    /// Time at which the policy settled.
+    #[serde(default)]
+    pub settled: Option<Timestamp>,
     /// The last event that told prices: units assigned before are assigned anew.
     #[serde(default)]
     pub repriced: u64,
@@ -130,6 +141,15 @@ pub struct ExperimentTrace {
     pub latest: Option<Latest>,
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
+    /// Draws of arms against the policies that they were drawn from.
+    #[serde(default)]
+    pub assigned: Assigned,
+    /// Time from decisions to their first report, by arm.
+    #[serde(default)]
+    pub delays: Vec<Delay>,
+    /// Outcomes at which it is looked next whether enough is known.
+    #[serde(default)]
+    pub look_at: u64,
 }
 
 /// An experiment as folded.
@@ -348,7 +368,9 @@ impl Experiment {
         number: u64,
         published: Arc<PublishedPolicy>,
     ) {
-        self.trace.history.publish(time, &published);
+        if self.trace.history.publish(time, &published) {
+            self.trace_lifts();
+        }
         if self.shares.len() == MOST_SHARES {
             self.shares.pop_front();
         }
@@ -361,6 +383,7 @@ impl Experiment {
             *own = Some(number);
         }
         self.trace.latest = Some(Latest {
+            number,
             published,
             candidates: Vec::new(),
         });
@@ -374,6 +397,7 @@ impl Experiment {
         decision: &DecisionEvent,
         clock_sets: &ClockSets,
     ) -> Result<(), String> {
+        self.count_draw(decision);
         if let Some(own) = &decision.own {
             self.applied_policy(time, number, own.clone());
             if let Some(latest) = &mut self.trace.latest {
@@ -476,6 +500,33 @@ impl Experiment {
         self.trace.history.observe(record.time);
         self.learner
             .apply(LearnerEvent::Observe { outcome, origin })
+    }
+
+    /// Has the trace show the lifts of the reward, where arms are few and learn here.
+    fn trace_lifts(&mut self) {
+        if self.learner.actor().is_some() || self.arms.len() > MOST_TRACED {
+            return;
+        }
+        let reward = self.checked.standard.signal_name(0).to_string();
+        let (lifts, _) = self.learner.with(Core::worth);
+        let of_reward = lifts.into_iter().filter(|lift| lift.signal == reward);
+        (self.trace.history).lift(of_reward.map(|lift| (lift.arm, lift.difference)).collect());
+    }
+
+    /// True if somebody should look whether enough is known, by the number of outcomes.
+    pub(crate) fn should_look(&self) -> bool {
+        let waits = self.checked.declaration.stop_when.is_some() && self.settled.is_none();
+        waits && self.counts.outcomes >= self.trace.look_at
+    }
+
+    /// Whether enough is known for the policy to settle; the next look is after a twentieth more of outcomes.
+    pub(crate) fn has_enough(&mut self) -> bool {
+        self.trace.look_at = self.counts.outcomes + self.counts.outcomes / 20 + 50;
+        let Some(stop_when) = self.checked.declaration.stop_when else {
+            return false;
+        };
+        let (_, left) = self.learner.with(Core::worth);
+        left.is_some_and(|left| left.per_decision <= stop_when.worth_left)
     }
 
     /// Something that policies depend on has changed.

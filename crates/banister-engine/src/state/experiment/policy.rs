@@ -200,6 +200,11 @@ impl Experiment {
         self.try_on_a_twin(|agent| agent.forget_arm(arm))
     }
 
+    /// Checks that the policy can settle.
+    pub(crate) fn check_settled(&self) -> Result<(), Refusal> {
+        self.try_on_a_twin(|agent| agent.settle(true))
+    }
+
     /// Checks that the reaction to alarms can be changed.
     pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Refusal> {
         self.try_on_a_twin(|agent| agent.answer_alarms(AlarmAnswer::OnBreach(on_breach)))

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use banister::lift::{ArmLift, WorthLeft};
 use banister::{
     Agent, AlarmAnswer, ArmEstimate, ArmWeights, Choice, Error, Fallback, Origin, Pending, Round,
 };
@@ -30,6 +31,8 @@ pub(crate) enum LearnerEvent {
     ForgetArm(usize),
     /// Of an arm, by its number.
     SetWeights(usize, ArmWeights),
+    /// Whether the policy settles.
+    Settle(bool),
     /// An answer to alarms.
     Answer(AlarmAnswer),
     /// An event records an alarm of the agent.
@@ -198,6 +201,7 @@ impl Core {
             LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
             LearnerEvent::ForgetArm(arm) => agent.forget_arm(arm)?,
             LearnerEvent::SetWeights(arm, weights) => agent.set_weights(arm, &weights)?,
+            LearnerEvent::Settle(settled) => agent.settle(settled)?,
             LearnerEvent::Answer(answer) => {
                 agent.answer_alarms(answer)?;
                 if answer == AlarmAnswer::Acknowledge {
@@ -315,6 +319,11 @@ impl Core {
         }
         let segments = self.agent.segments(places);
         (segments, self.agent.view().segment_policies)
+    }
+
+    /// What arms are worth, and what learning on could still earn.
+    pub(crate) fn worth(&mut self) -> (Vec<ArmLift>, Option<WorthLeft>) {
+        (self.agent.lifts(), self.agent.worth_left())
     }
 
     /// Alarms that no event records yet, each with the names of its arm and of its segment.

@@ -1,0 +1,98 @@
+//! What the arms of an experiment are worth, and what learning on could still earn.
+
+use std::sync::Arc;
+
+use banister::lift::{ArmLift, WorthLeft};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Query;
+use crate::refusal::Refusal;
+use crate::state::{Core, EngineState, Experiment};
+use crate::time::Timestamp;
+
+/// Asks for the lifts of an experiment.
+pub struct ReadLifts {
+    name: Arc<str>,
+    /// As computed beside the writer.
+    found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
+}
+
+impl ReadLifts {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            found: None,
+        }
+    }
+}
+
+/// Lifts of all arms over the safe one, and what is left to be learned.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Lifts")]
+pub struct LiftsView {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its last event.
+    pub number: u64,
+    /// The log's time.
+    pub time: Timestamp,
+    /// One entry per arm and signal; each interval holds at all times with its confidence, for itself.
+    pub lifts: Vec<ArmLift>,
+    /// What learning on could still earn; null where it is not known.
+    pub worth_left: Option<WorthLeft>,
+    /// That, in a sentence.
+    pub enough: Option<String>,
+    /// Time at which the policy settled.
+    pub settled: Option<Timestamp>,
+}
+
+impl LiftsView {
+    pub(super) fn of(
+        experiment: &mut Experiment,
+        now: Timestamp,
+        found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
+    ) -> Self {
+        let found = found.unwrap_or_else(|| experiment.learner.with(Core::worth));
+        let (lifts, worth_left) = found;
+        let reward = experiment.checked.standard.signal_name(0);
+        Self {
+            experiment: experiment.info.experiment.clone(),
+            number: experiment.number,
+            time: now,
+            enough: worth_left.as_ref().map(|left| in_words(left, reward)),
+            lifts,
+            worth_left,
+            settled: experiment.settled,
+        }
+    }
+}
+
+/// What is left, as people say it.
+fn in_words(left: &WorthLeft, reward: &str) -> String {
+    let percent = 100.0 * left.per_decision / left.guaranteed;
+    if left.guaranteed > 0.0 && percent < 1000.0 {
+        format!("learning on could raise {reward} per decision by at most {percent:.1}%")
+    } else {
+        let most = left.per_decision;
+        format!("learning on could raise {reward} per decision by at most {most:.3}")
+    }
+}
+
+impl Query for ReadLifts {
+    type Answer = LiftsView;
+
+    fn learner(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn prepare(&mut self, learner: &mut Core) {
+        self.found = Some(learner.worth());
+    }
+
+    fn answer(self, state: &mut EngineState) -> Result<LiftsView, Refusal> {
+        let now = state.now;
+        let experiment = state.experiment(&self.name)?;
+        Ok(LiftsView::of(experiment, now, self.found))
+    }
+}

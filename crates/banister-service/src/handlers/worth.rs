@@ -1,0 +1,172 @@
+//! What arms are worth, whether to trust it, and a report of all that.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use banister::lift::{ArmLift, LiftForm};
+use banister_engine::{
+    ExperimentInfo, Kind, ReadExperimentInfo, ReadHealth, ReadLifts, ReadReport, Readers, Span,
+};
+use banister_offline::{Log, Options};
+use serde::Deserialize;
+
+use super::audit::{DecisionStatus, decision_of, status_of};
+use crate::answer::json;
+use crate::app::App;
+use crate::body::{InPath, InQuery};
+use crate::problem::Problem;
+use crate::report;
+
+/// Most outcomes of a concurrent lift: a minute of work, and some tens of megabytes.
+const MOST_ROWS: usize = 1_000_000;
+/// Decisions read at once.
+const PAGE: usize = 2000;
+/// Bytes of a row, per signal.
+const NUMBER: usize = 8;
+
+/// The query of a lift.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    #[serde(default)]
+    form: LiftForm,
+}
+
+pub async fn lift(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+    InQuery(Wanted { form }): InQuery<Wanted>,
+) -> Result<Response, Problem> {
+    let mut view = app.query(ReadLifts::new(name.as_str())).await?;
+    if form == LiftForm::Concurrent {
+        let info = app.query(ReadExperimentInfo(name.into())).await?;
+        let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
+            Problem::unavailable("too many logs are read at once: come again in a moment")
+        })?;
+        let row = NUMBER * (3 + info.costs.len());
+        let share = app
+            .memory
+            .reserve(MOST_ROWS.min(view.number as usize) * row)
+            .await?;
+        let readers = app.readers.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            let _held = (turn, share);
+            concurrent(&readers, &info)
+        });
+        let failed = |_| Problem::unavailable("reading the log failed");
+        view.lifts = found.await.map_err(failed)??;
+    }
+    Ok(json(&view))
+}
+
+/// Lifts over rounds as they were decided, whatever means do: of decisions with an outcome, in their order.
+fn concurrent(readers: &Readers, info: &Arc<ExperimentInfo>) -> Result<Vec<ArmLift>, Problem> {
+    let refuse = |allowed: &str| {
+        let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
+        Err(Problem::of_field(status, "form", "concurrent", allowed))
+    };
+    let Some(safe) = info.safe.filter(|_| info.kind == Kind::Arms) else {
+        return refuse("decisions of this experiment are not among arms alone");
+    };
+    let (mut actions, mut pscores) = (Vec::new(), Vec::new());
+    let (mut rewards, mut costs) = (Vec::new(), Vec::new());
+    let mut after = 0;
+    loop {
+        let page = readers.with(|store| store.decisions(&Span::after(info.key, after, PAGE)))?;
+        let Some(last) = page.last() else { break };
+        after = last.decision.number;
+        for found in &page {
+            let (status, part) = status_of(&found.reports)?;
+            let event = decision_of(&found.decision)?;
+            let whole: Option<Vec<f64>> = part.costs.iter().copied().collect();
+            let learned = matches!(status, DecisionStatus::Complete | DecisionStatus::Expired);
+            let (true, false, Some(reward), Some(own)) =
+                (learned, event.shadow, part.reward, whole)
+            else {
+                continue;
+            };
+            if actions.len() == MOST_ROWS {
+                return refuse(
+                    "the log has more outcomes than are read at once: export it, and use `banister lift`",
+                );
+            }
+            actions.push(event.action as usize);
+            pscores.push(event.probability);
+            rewards.push(reward);
+            costs.extend(own);
+        }
+    }
+    if actions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let log = Log {
+        arms: info.arms.len(),
+        actions: &actions,
+        rewards: &rewards,
+        costs: &costs,
+        pscores: Some(&pscores),
+        arm_names: info.arms.clone(),
+        adaptive: true,
+        ..Log::default()
+    };
+    let invalid = |error: banister::Error| {
+        let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
+        Problem::new(status, error.to_string())
+    };
+    let problem = &info.problem.declared;
+    let log = log
+        .declare(&problem.reward, &problem.measured())
+        .check()
+        .map_err(invalid)?;
+    let options = Options {
+        confidence: info.confidence,
+        ..Options::default()
+    };
+    banister_offline::lift(&log, safe as usize, LiftForm::Concurrent, &options).map_err(invalid)
+}
+
+pub async fn health(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+) -> Result<Response, Problem> {
+    Ok(json(&app.query(ReadHealth(name.into())).await?))
+}
+
+/// The query of a report.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Json,
+    Html,
+}
+
+pub async fn report(
+    State(app): State<App>,
+    InPath(name): InPath<String>,
+    InQuery(Shape { format }): InQuery<Shape>,
+) -> Result<Response, Problem> {
+    let found = app.query(ReadReport::new(name)).await?;
+    Ok(match format {
+        Format::Json => json(&found),
+        Format::Html => {
+            let headers = [
+                (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+                (
+                    header::CONTENT_SECURITY_POLICY,
+                    "default-src 'none'; style-src 'unsafe-inline'",
+                ),
+            ];
+            (headers, report::html(&found)).into_response()
+        }
+    })
+}
