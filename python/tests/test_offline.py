@@ -495,7 +495,7 @@ def test_a_refused_warm_start_teaches_nothing(data: dict[str, Any]) -> None:
 def test_lift_over_the_safe_arm(data: dict[str, Any]) -> None:
     log = banister.offline.Log.from_frame(data, costs=["spend"])
     for form in ("constant", "concurrent"):
-        found = banister.offline.lift(log, safe=0, form=form, guardrails=[SPEND])  # type: ignore[arg-type]
+        found = banister.offline.lift(log, safe=0, form=form, guardrails=[SPEND])
         assert found["arm"] == [1, 1, 2, 2] and found["signal"] == ["reward", "spend"] * 2
         means = [data["reward"][data["action"] == arm].mean() for arm in (0, 1, 2)]
         np.testing.assert_allclose(found["mean"][::2], means[1:])
