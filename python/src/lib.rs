@@ -26,6 +26,7 @@ mod foreign;
 mod identity;
 mod input;
 mod json;
+mod lift;
 mod log;
 mod offline;
 mod pickle;
@@ -71,6 +72,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
+    module.add_function(wrap_pyfunction!(offline::lift_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;

@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use banister::toolkit::Direction;
-use banister::{Error, Registry as _};
+use banister::{Error, LiftForm, Registry as _};
 use banister_offline::{
     CheckedLog, Estimates, Estimator, Features, GuardrailVerdict, IntervalKind, Log, Model,
-    Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, verdicts,
+    Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, lift,
+    verdicts,
 };
 use banister_rivals::AgentConfig;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyDict, PyInt};
 use serde::Serialize;
 
 use crate::agent::Agent;
@@ -18,6 +19,7 @@ use crate::build::{guardrails, in_arguments, reward, without_nulls};
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::{declared, to_json, to_python};
+use crate::lift::lift_columns;
 use crate::log::{Columns, with_ranges};
 use crate::state::{AgentState, LastRound};
 
@@ -111,6 +113,32 @@ pub(crate) fn evaluate_log<'py>(
     };
     let answer = py.detach(|| guarded(ask))?.map_err(in_arguments)?;
     to_python(py, &answer)
+}
+
+/// Lift of every arm of a log over the safe one, as columns; arms by number.
+#[pyfunction]
+#[pyo3(signature = (log, *, safe, form, reward, guardrails, options))]
+pub(crate) fn lift_log<'py>(
+    py: Python<'py>,
+    log: &Bound<'py, PyAny>,
+    safe: usize,
+    form: &Bound<'py, PyAny>,
+    reward: Option<&Bound<'py, PyAny>>,
+    guardrails: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let columns = Columns::new(log)?;
+    let reward = reward.map(|given| self::reward(Some(given))).transpose()?;
+    let guardrails = self::guardrails(guardrails)?;
+    let form: LiftForm = declared(to_json(form, "form")?, "form")?;
+    let options: Options = declared(without_nulls(to_json(options, "")?), "")?;
+    let mut log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, true)?;
+    log.arm_names.clear();
+    let ask = || lift(&log.check()?, safe, form, &options);
+    let found = py.detach(|| guarded(ask))?.map_err(in_arguments)?;
+    lift_columns(py, &found, |arm| {
+        Ok(arm.parse::<usize>()?.into_pyobject(py)?.into_any())
+    })
 }
 
 /// Answer of [`evaluate_log`].

@@ -625,3 +625,29 @@ def test_long_calls_let_other_threads_run() -> None:
         count += 1
     thread.join()
     assert count > 1000
+
+
+def test_what_arms_are_worth_and_play_that_settles() -> None:
+    agent = banister.Opb([10, 20, 30], guardrails=[SPEND], seed=1)
+    assert agent.worth_left() is not None and not agent.is_settled
+    rng = np.random.default_rng(1)
+    for _ in range(1500):
+        decision = agent.decide()
+        reward, cost = MEANS[:, decision.action // 10 - 1]
+        agent.observe(decision, float(rng.random() < reward), float(rng.random() < cost))
+    table = pd.DataFrame(agent.lift())
+    assert table[["arm", "signal"]].to_numpy().tolist() == [[arm, s] for arm in (20, 30) for s in ("reward", "spend")]
+    assert (table["difference_lower"] < table["difference"]).all()
+    assert (table["difference"] < table["difference_upper"]).all()
+    assert table["form"].unique().tolist() == ["constant"] and table["confidence"].unique().tolist() == [0.99]
+    np.testing.assert_allclose(table["difference"], table["mean"] - table["safe_mean"])
+    left = agent.worth_left()
+    assert left is not None and left["per_decision"] == pytest.approx(left["at_most"] - left["guaranteed"])
+    agent.settle()
+    assert agent.is_settled and agent.decide().policy == left["policy"]
+    assert banister.load(agent.save()).is_settled
+    agent.settle(False)
+    assert not agent.is_settled
+    assert linear_agent().lift()["arm"] == [] and linear_agent().worth_left() is None
+    with pytest.raises(ValueError, match="`opb` can"):
+        linear_agent().settle()

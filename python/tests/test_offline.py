@@ -490,3 +490,19 @@ def test_a_refused_warm_start_teaches_nothing(data: dict[str, Any]) -> None:
         short.warm_start(make(data))
     assert short.to_json() == before
     assert short.outcomes == 0
+
+
+def test_lift_over_the_safe_arm(data: dict[str, Any]) -> None:
+    log = banister.offline.Log.from_frame(data, costs=["spend"])
+    for form in ("constant", "concurrent"):
+        found = banister.offline.lift(log, safe=0, form=form, guardrails=[SPEND])
+        assert found["arm"] == [1, 1, 2, 2] and found["signal"] == ["reward", "spend"] * 2
+        means = [data["reward"][data["action"] == arm].mean() for arm in (0, 1, 2)]
+        np.testing.assert_allclose(found["mean"][::2], means[1:])
+        assert (found["difference_lower"] < found["difference_upper"]).all() and set(found["form"]) == {form}
+    with pytest.raises(ValueError, match="form"):
+        banister.offline.lift(log, form="moving")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="confidence"):
+        banister.offline.lift(log, confidence=2)
+    with pytest.raises(ValueError, match="safe"):
+        banister.offline.lift(log, safe=7)

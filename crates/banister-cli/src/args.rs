@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use banister::LiftForm;
 use banister_terminal::Common;
 use banister_terminal::clap::{self, Parser, Subcommand, ValueHint};
 
@@ -54,6 +55,11 @@ pub enum Command {
         after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …)."
     )]
     Evaluate(Evaluate),
+    /// Say what every arm of a log is worth over the safe one, with an interval that holds at all times
+    #[command(
+        after_help = "Example:\n  banister lift log.csv --safe control\n  banister lift log.csv --safe control --signal complaints --signal reward=0,10 --form concurrent\n\nThe log (CSV or Parquet) has the columns `action`, `reward`, one for each --signal, and `pscore` (the\nprobability with which the action was played) for --form concurrent, which assumes nothing of the means and\nis about their average over the rounds. It is narrower with --min-pscore, or if the log shows one fixed policy."
+    )]
+    Lift(Lift),
     #[command(flatten)]
     Common(Common),
 }
@@ -179,6 +185,37 @@ pub struct Evaluate {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Lift {
+    /// Logged rounds, one per row, in the order of the decisions
+    #[arg(value_name = "LOG.csv", value_hint = ValueHint::FilePath)]
+    pub log: PathBuf,
+    /// The arm that others are compared with
+    #[arg(long, value_name = "ARM")]
+    pub safe: String,
+    /// What is assumed of the means: constant, or nothing
+    #[arg(long, value_name = "constant|concurrent", default_value = "constant", value_parser = form)]
+    pub form: LiftForm,
+    /// A column beside `reward`, or its range where that is not [0, 1]; repeatable
+    #[arg(long, value_name = "NAME[=LO,HI]")]
+    pub signal: Vec<String>,
+    /// Probability with which each interval holds
+    #[arg(long, value_name = "P", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Smallest probability that the logging policy gives to any arm
+    #[arg(long, value_name = "P")]
+    pub min_pscore: Option<f64>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn form(text: &str) -> Result<LiftForm, String> {
+    let mut forms = [LiftForm::Constant, LiftForm::Concurrent].into_iter();
+    let form = forms.find(|form| form.name() == text);
+    form.ok_or_else(|| "must be `constant` or `concurrent`".into())
 }
 
 #[derive(Debug, clap::Args)]

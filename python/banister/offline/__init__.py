@@ -5,7 +5,7 @@ In reading order: `log` (a log from a table), `policy` (the one to evaluate), `e
 
 from __future__ import annotations
 
-from .evaluation import Estimate, Evaluation, Verdict, evaluate
+from .evaluation import Estimate, Evaluation, Verdict, evaluate, lift
 from .log import Log
 from .policy import disjoint_features
 from .policy_class import PolicyClass
@@ -22,6 +22,7 @@ __all__ = [
     "WarmStart",
     "disjoint_features",
     "evaluate",
+    "lift",
     "replay",
     "warm_start",
 ]

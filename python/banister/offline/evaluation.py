@@ -278,6 +278,50 @@ def evaluate(
     )
 
 
+def lift(
+    log: LogLike,
+    *,
+    safe: Arm = 0,
+    form: Literal["constant", "concurrent"] = "constant",
+    guardrails: GuardrailLike | Sequence[GuardrailLike] | None = None,
+    reward: RewardLike | None = None,
+    confidence: float = 0.95,
+    min_pscore: float | None = None,
+) -> dict[str, Any]:
+    """Says what every arm of a log is worth over the safe one: columns, one row per arm and signal.
+
+    Parameters:
+        log: as `evaluate` takes it; pscores are for "concurrent" alone.
+        safe: the arm that others are compared with.
+        form: "constant" takes the arms' means to stay. "concurrent" assumes nothing of them, and is about the average
+            of the difference over the rounds of the log, also where an agent chose what to play.
+        guardrails, reward: for their ranges; [0, 1] where nothing is declared.
+        confidence: probability that an interval, by itself, holds at all times.
+        min_pscore: the smallest probability that the logging policy gives to any arm; makes "concurrent" narrower
+            where the log does not show one fixed policy.
+
+    Example:
+        >>> import banister
+        >>> log = {"action": ["control", "bold"] * 500, "reward": [0.2, 0.5] * 500, "pscore": [0.5] * 1000}
+        >>> found = banister.offline.lift(log, safe="control", form="concurrent")
+        >>> found["arm"], found["form"], found["difference"].round(2).tolist()
+        (['bold'], ['concurrent'], [0.3])
+        >>> bool(found["difference_lower"][0] > 0.25)
+        True
+    """
+    listed = _listed(guardrails)
+    log = as_log(log, [name for name, _ in listed if isinstance(name, str)])
+    found = _native.lift_log(
+        log,
+        safe=log.number(safe, "safe"),
+        form=form,
+        reward=reward,
+        guardrails=list(_ordered(listed, log).values()),
+        options={"confidence": confidence, "min_pscore": min_pscore},
+    )
+    return {**found, "arm": [log.arms[arm] for arm in found["arm"]]}
+
+
 def _evaluation(found: Mapping[str, Any], log: Log) -> Evaluation:
     costs = (_estimate(one, log) for one in found["costs"])
     return Evaluation(reward=_estimate(found["reward"], log), costs={one.name: one for one in costs})

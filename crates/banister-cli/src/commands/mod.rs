@@ -4,6 +4,7 @@ mod bound;
 mod compare;
 mod evaluate;
 mod init;
+mod lift;
 mod reproduce;
 mod run;
 mod solve;
@@ -22,6 +23,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
         Command::Evaluate(args) => evaluate::evaluate(&args),
+        Command::Lift(args) => lift::lift_of_arms(&args),
         Command::Common(common) => common.run::<Args>(),
     }
 }
