@@ -4,6 +4,7 @@ mod bound;
 mod compare;
 mod evaluate;
 mod init;
+mod plan;
 mod reproduce;
 mod run;
 mod solve;
@@ -21,6 +22,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
+        Command::Plan(args) => plan::plan(args),
         Command::Evaluate(args) => evaluate::evaluate(&args),
         Command::Common(common) => common.run::<Args>(),
     }

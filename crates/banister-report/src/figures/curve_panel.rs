@@ -114,6 +114,14 @@ impl<'a> Prepared<'a> {
             }
         }
         self.draw_lines(canvas, plot, &curves, to_y);
+        for (series, curve) in self.panel.series.iter().zip(&curves) {
+            if let Some(&(x, y)) = curve.first().filter(|_| !series.note.is_empty()) {
+                let style = TextStyle::new(LABEL_SIZE, palette::text_color(series.color)).haloed();
+                let left = (x - 0.5 * style.width(&series.note)).max(plot.left + 3.0);
+                let left = left.min(plot.right - style.width(&series.note));
+                canvas.text(left, y - 8.0, &series.note, style);
+            }
+        }
         self.draw_ends(canvas, plot, to_y);
     }
 
