@@ -22,7 +22,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::interval::Mixture;
-use banister::toolkit::{Signal, positive};
+use banister::lift::{Evidence, difference};
+use banister::toolkit::positive;
 use banister::{Agent, AgentView, Decision, Error, Outcome, Pending, Round};
 use serde::Serialize;
 
@@ -41,8 +42,8 @@ const SHORTEST: u64 = 10_000;
 pub const LONGEST: u64 = SHORTEST << 7;
 /// Points of the curves of probabilities.
 const POINTS: usize = 150;
-/// Outcomes of an arm between two looks at its lift, as a share of those it has: 1/`LOOKS`.
-const LOOKS: u64 = 100;
+/// Least number of outcomes of an arm between two looks at its lift, as a share of those it has.
+const LOOK: f64 = 0.01;
 
 /// Question that a plan answers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -223,7 +224,7 @@ fn plan_at(
             })
             .collect(),
         safe: play.safe,
-        reward: own.problem.reward,
+        range: own.resolved.reward.hull(),
         lift,
         rounds: rounds(horizon),
         logs: Mutex::new(vec![Log::default(); own.resolved.run.runs as usize]),
@@ -296,7 +297,8 @@ struct Watch {
     /// Probability from which on an arm is certified.
     needed: Vec<f64>,
     safe: usize,
-    reward: Signal,
+    /// Range of the reward.
+    range: [f64; 2],
     lift: Option<f64>,
     /// Ends of the stretches that policies are averaged over.
     rounds: Vec<u64>,
@@ -322,7 +324,7 @@ struct Recorder {
     t: u64,
     /// Sums of probabilities of the stretch in hand.
     sums: Vec<f64>,
-    rewards: Vec<Mixture>,
+    rewards: Vec<Evidence>,
     /// Outcomes of each arm at which its lift is looked at next.
     looks: Vec<u64>,
 }
@@ -340,41 +342,51 @@ impl Recorder {
             },
             t: 0,
             sums: vec![0.0; arms],
-            rewards: vec![Mixture::default(); arms],
+            rewards: vec![
+                Evidence {
+                    statistics: Mixture::default(),
+                    range: watch.range,
+                };
+                arms
+            ],
             looks: vec![1; arms],
             watch,
         }
     }
 
     /// Looks at the lift of an arm, or of all where it is the safe one, if enough outcomes have come since the last look.
+    ///
+    /// An interval gets narrower at most as 1/n: until one of its arms has as many times its outcomes as it is too wide,
+    /// there is nothing to see.
     fn look(&mut self, arm: usize, most: f64) {
-        let n = self.rewards[arm].count();
-        if n < self.looks[arm] {
+        let safe = self.watch.safe;
+        let count = |rewards: &[Evidence], arm: usize| rewards[arm].statistics.count();
+        if count(&self.rewards, arm) < self.looks[arm] {
             return;
         }
-        self.looks[arm] = n + 1 + n / LOOKS;
-        let safe = self.watch.safe;
+        self.looks[arm] = u64::MAX;
         let arms = if arm == safe {
             0..self.rewards.len()
         } else {
             arm..arm + 1
         };
-        for arm in arms.filter(|arm| *arm != safe) {
-            if self.log.known[arm].is_none() {
-                let width = half_width(&self.rewards[arm], &self.rewards[safe]);
-                if width * self.watch.reward.unit() <= most {
-                    self.log.known[arm] = Some(self.t);
-                }
+        for own in arms.filter(|own| *own != safe) {
+            if self.log.known[own].is_some() {
+                continue;
+            }
+            let ends = difference(&self.rewards[own], &self.rewards[safe], (1.0 / ALPHA).ln());
+            let times = (ends.upper - ends.lower) / (2.0 * most);
+            if times <= 1.0 {
+                self.log.known[own] = Some(self.t);
+                continue;
+            }
+            for arm in [own, safe] {
+                let n = count(&self.rewards, arm);
+                let next = (n as f64 * times.max(1.0 + LOOK)) as u64;
+                self.looks[arm] = next.max(n + 1).min(self.looks[arm].max(n + 1));
             }
         }
     }
-}
-
-/// Half-width of the anytime interval of a lift, in units of the reward's range: both ends of both means at α/4.
-fn half_width(arm: &Mixture, safe: &Mixture) -> f64 {
-    let log_term = (4.0 / ALPHA).ln();
-    let width = |own: &Mixture| own.upper(log_term, 1.0) - own.lower(log_term, 0.0);
-    0.5 * (width(arm) + width(safe))
 }
 
 impl Agent for Recorder {
@@ -404,9 +416,9 @@ impl Agent for Recorder {
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
         self.agent.observe(outcome)?;
         if let Some(most) = self.watch.lift {
-            let reward = self.watch.reward;
-            let standard = reward.standardise(reward.counted(outcome.reward));
-            self.rewards[outcome.action].push(standard.clamp(0.0, 1.0));
+            let [lo, hi] = self.watch.range;
+            let standard = ((outcome.reward - lo) / (hi - lo)).clamp(0.0, 1.0);
+            self.rewards[outcome.action].statistics.push(standard);
             self.look(outcome.action, most);
         }
         Ok(())

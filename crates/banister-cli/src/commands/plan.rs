@@ -1,7 +1,7 @@
 //! `banister plan`: how long until an arm is certified, and what that costs meanwhile.
 
-use banister::Guardrail;
 use banister::toolkit::{Direction, positive};
+use banister::{Guardrail, OpbConfig};
 use banister_report::{Document, Figure, FigureRef, Section, tables};
 use banister_rivals::AgentConfig;
 use banister_sim::planning::{self, LONGEST, Question};
@@ -20,9 +20,9 @@ const RUNS: u64 = 20;
 
 pub fn plan(mut args: Plan) -> Result<(), Failure> {
     for (flag, value) in [("traffic", args.traffic), ("lift", args.lift)] {
-        value
-            .map_or(Ok(()), |x| positive(flag, x))
-            .map_err(refused)?;
+        if let Some(value) = value {
+            positive(flag, value).map_err(refused)?;
+        }
     }
     let question = Question {
         horizon: args.simulation.horizon,
@@ -176,7 +176,7 @@ fn typed(args: &Plan) -> Result<Experiment, Failure> {
         });
         costs.push(row);
     }
-    let mut opb = banister::opb::OpbConfig::default();
+    let mut opb = OpbConfig::default();
     opb.delta = args.delta.unwrap_or(opb.delta);
     let defaults = RunConfig::default();
     let config = ExperimentConfig {

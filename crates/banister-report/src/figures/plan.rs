@@ -2,8 +2,8 @@
 
 use banister_sim::planning::{ArmPlan, Plan, Times};
 
+use super::axes::{compact, significant};
 use super::curves::{Figure, LineKind, Panel, ReferenceLine, Row, Series};
-use crate::tables::words::{digits, number};
 
 impl Figure {
     /// Lays out a plan; the axis has days where the number of decisions per day is known.
@@ -34,7 +34,10 @@ impl Figure {
                 ..Series::default()
             })
         };
-        let lift = plan.question.lift.map_or(String::new(), digits);
+        let lift = plan
+            .question
+            .lift
+            .map_or(String::new(), |x| significant(x, 4));
         let lift = format!("lift known to ±{lift}");
         let arms = || plan.arms.iter().enumerate();
         let mut series: Vec<Series> = arms().map(curve).collect();
@@ -50,7 +53,7 @@ impl Figure {
         let played = plan.arms.iter().filter(|arm| arm.share > 0.0);
         let runs = plan.agent().runs.len();
         Figure {
-            title: "How fast the arms are allowed".into(),
+            title: "How soon each arm is certified".into(),
             subtitle: format!(
                 "Probability of each arm under {}: median of {runs} runs, band from 10% to 90% of them; dots at median times.",
                 plan.agent().name
@@ -59,7 +62,9 @@ impl Figure {
                 label: String::new(),
                 panels: vec![Panel {
                     x_label: match traffic {
-                        Some(traffic) => format!("days, at {} decisions a day", number(traffic)),
+                        Some(traffic) => {
+                            format!("days, at {} decisions a day", compact(traffic, 3))
+                        }
                         None => "decisions".into(),
                     },
                     y_label: "probability".into(),

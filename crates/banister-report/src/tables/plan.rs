@@ -52,7 +52,7 @@ pub fn plan_times(plan: &Plan, traffic: Option<f64>) -> ReportTable {
     }
     ReportTable {
         title: format!(
-            "Decisions until an arm is allowed, under {} (safe arm: {})",
+            "Decisions until each arm is certified, under {} (safe arm: {})",
             plan.agent().name,
             plan.arms[plan.safe].name
         ),
@@ -73,12 +73,16 @@ pub fn plan_times(plan: &Plan, traffic: Option<f64>) -> ReportTable {
 
 /// Exact meaning of the columns of [`plan_times`], one line each.
 pub fn plan_notes(plan: &Plan) -> Vec<String> {
-    let mut notes = vec![format!(
-        "Certified: the first decision whose policy gives the arm at least {} of its share in the best feasible policy. \
-         No agent before: outcomes that prove such a policy with every mean known, at δ = {}.",
-        share(CERTIFIED).replace(".0%", "%"),
-        plan.delta
-    )];
+    let least = share(CERTIFIED).replace(".0%", "%");
+    let mut notes = vec![
+        format!(
+            "Certified: the first decision whose policy gives the arm at least {least} of its share in the best policy."
+        ),
+        format!(
+            "No agent before: outcomes that prove such a policy to one who knows every mean, at δ = {}.",
+            plan.delta
+        ),
+    ];
     if plan.question.lift.is_some() {
         let what = if others(plan).any(|arm| arm.lift.is_none()) {
             "unknown here: the reward has no range".into()
