@@ -51,7 +51,7 @@ pub enum Command {
     Bound(Bound),
     /// Plan an experiment: decisions until an arm is certified and its lift known, and what that costs meanwhile
     #[command(
-        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" --at-most spend=0.3 \\\n      --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or commas between.\nSignals with other ranges, late outcomes and other agents are for a file. Of its [run], `horizon` and `runs` do\nnot count: the horizon is doubled until everything has happened, up to 1 280 000 decisions, and there are 20 runs."
+        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" \\\n      --at-most spend=0.3 --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or\ncommas between. Signals with other ranges, late outcomes and other agents are for a file. Of its\n[run], `horizon` and `runs` do not count: the horizon is doubled until everything has happened, up\nto 1 280 000 decisions, and there are 20 runs."
     )]
     Plan(Plan),
     /// Say what a log shows of another policy: its reward, and which guardrails it keeps

@@ -83,7 +83,7 @@ pub struct ArmPlan {
     /// First decisions whose policy has at least [`CERTIFIED`] of that share; `None` for the safe arm, and where the
     /// share is 0.
     pub certified: Option<Times>,
-    /// Least number of outcomes on which such a policy can be certified, see
+    /// Limit: least number of outcomes on which such a policy is typically certified, with every mean known, see
     /// [`banister::theory::CertifiedPlay::least_outcomes`].
     pub least: Option<u64>,
     /// Decisions until the interval of its lift over the safe arm is narrow enough; `None` for the safe arm, where

@@ -72,7 +72,7 @@ def plan(
         guardrails,
         reward,
         None,
-        horizon=horizon or _native.LONGEST_PLAN,
+        horizon=_native.LONGEST_PLAN if horizon is None else horizon,
         runs=runs,
         seed=seed,
         delay=delay,
@@ -95,8 +95,8 @@ class Plan:
         """Decisions until an event ("certified" or "lift") of an arm, as a dictionary of columns.
 
         `median` and `q90` are quantiles over runs, NaN beyond the horizon; `missed` counts the runs in which it did not
-        happen; `least` is the number of outcomes before which no agent can certify the arm; `share` is the arm's in the
-        best policy. Arms that the best policy does not play are never certified, and have no such row.
+        happen; `least` is the number of outcomes that typically certify the arm if every mean is known; `share` is the arm's in
+        the best policy. Arms that the best policy does not play are never certified, and have no such row.
         """
         rows = [
             (arm["arm"], event, arm["share"], *(arm[event][key] for key in keys), arm["least"] if not i else None)

@@ -11,7 +11,7 @@ pub fn plan_times(plan: &Plan, traffic: Option<f64>) -> ReportTable {
     let horizon = plan.instance().horizon;
     let when = |time: u64| {
         let days = traffic.map(|traffic| format!(" ({} days)", days(time as f64 / traffic)));
-        number(time as f64) + &days.unwrap_or_default()
+        counted(time) + &days.unwrap_or_default()
     };
     let quantile = |times: &Times, share: f64| match times.quantile(share) {
         Some(time) => when(time),
@@ -62,8 +62,8 @@ pub fn plan_times(plan: &Plan, traffic: Option<f64>) -> ReportTable {
             "until",
             "median run",
             "90% of runs",
-            &format!("not by {}", number(horizon as f64)),
-            "no agent before",
+            &format!("not by {}", counted(horizon)),
+            "limit",
         ]
         .map(String::from)
         .to_vec(),
@@ -79,7 +79,7 @@ pub fn plan_notes(plan: &Plan) -> Vec<String> {
             "Certified: the first decision whose policy gives the arm at least {least} of its share in the best policy."
         ),
         format!(
-            "No agent before: outcomes that prove such a policy to one who knows every mean, at δ = {}.",
+            "Limit: outcomes that typically prove such a policy to one who knows every mean, at δ = {}.",
             plan.delta
         ),
     ];
@@ -99,7 +99,7 @@ pub fn plan_notes(plan: &Plan) -> Vec<String> {
     if plan.doubled {
         notes.push(format!(
             "Horizon: doubled until all of it happened in every run, up to {} decisions.",
-            number(LONGEST as f64)
+            counted(LONGEST)
         ));
     }
     notes
@@ -136,10 +136,7 @@ pub fn plan_totals(plan: &Plan) -> ReportTable {
         format!("{} of {runs}", plan.broken_runs()),
     ));
     ReportTable {
-        title: format!(
-            "Over these {} decisions",
-            number(plan.instance().horizon as f64)
-        ),
+        title: format!("Over these {} decisions", counted(plan.instance().horizon)),
         header: ["", "value"].map(String::from).to_vec(),
         rows,
     }
@@ -194,6 +191,15 @@ pub fn plan_json(plan: &Plan, traffic: Option<f64>) -> Value {
 fn others(plan: &Plan) -> impl Iterator<Item = &banister_sim::planning::ArmPlan> {
     let arms = plan.arms.iter().enumerate();
     arms.filter(|(i, _)| *i != plan.safe).map(|(_, arm)| arm)
+}
+
+/// A count, in groups of digits.
+fn counted(n: u64) -> String {
+    if n < 1000 {
+        n.to_string()
+    } else {
+        number(n as f64)
+    }
 }
 
 /// Days with one digit after the point, or two significant ones.
