@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use banister::interval::Mixture;
 use banister::lift::{Evidence, difference};
 use banister::toolkit::positive;
-use banister::{Agent, AgentView, Decision, Error, Outcome, Pending, Round};
+use banister::{Agent, AgentView, Decision, Error, Outcome, Pending, Registry as _, Round};
 use serde::Serialize;
 
 use crate::agents::AgentSource;
@@ -165,7 +165,7 @@ impl Plan {
 /// `None` if cancelled. `progress` is that of the horizon in hand.
 ///
 /// # Errors
-/// Actions with features, or whose means change; a half-width that is not above 0.
+/// Actions with features, or whose means change; an agent with a floor; a half-width that is not above 0.
 pub fn plan(
     experiment: &Experiment,
     question: Question,
@@ -201,7 +201,12 @@ fn plan_at(
         let allowed = "a plan needs an agent by its kind, such as `opb`";
         Error::invalid("agent", "absent or user-supplied", allowed)
     })?;
-    let delta = banister::Registry::delta(config);
+    if config.floor() != 0.0 {
+        // The best policy that shares are of has none.
+        let allowed = "a plan is for policies without a floor";
+        return Err(Error::invalid("agent[0].floor", config.floor(), allowed));
+    }
+    let delta = config.delta();
     let play = own.certified_play(delta).ok_or_else(|| {
         let allowed = "a plan needs arms without features whose means stay";
         Error::invalid("environment", "of another kind", allowed)

@@ -79,7 +79,8 @@ def plan(
         batch=batch,
     ).check()
     with bar("planning", progress) as update:
-        answer, svg = _native.plan(experiment, horizon, lift, traffic, threads, update)
+        given = None if horizon is None else int(horizon)
+        answer, svg = _native.plan(experiment, given, lift, traffic, threads, update)
     return Plan(answer, svg)
 
 
@@ -95,8 +96,8 @@ class Plan:
         """Decisions until an event ("certified" or "lift") of an arm, as a dictionary of columns.
 
         `median` and `q90` are quantiles over runs, NaN beyond the horizon; `missed` counts the runs in which it did not
-        happen; `least` is the number of outcomes that typically certify the arm if every mean is known; `share` is the arm's in
-        the best policy. Arms that the best policy does not play are never certified, and have no such row.
+        happen; `least` is the number of outcomes that typically certify the arm if every mean is known; `share` is that
+        of the arm in the best policy. Arms that the best policy does not play are never certified: no such row.
         """
         rows = [
             (arm["arm"], event, arm["share"], *(arm[event][key] for key in keys), arm["least"] if not i else None)

@@ -168,4 +168,11 @@ fn questions_without_an_answer_are_refused() {
         "{ name = 'spend', at_most = 0.5, safe_cost = 0.0 }",
     );
     assert!(refused(&moving, 0.1).contains("whose means stay"));
+    let mut config = wide_gap().resolved;
+    config.agent = toml::from_str::<ExperimentConfig>(
+        "agent = [{ kind = 'opb', floor = 0.2 }]\nenvironment = { kind = 'bernoulli' }",
+    )
+    .unwrap()
+    .agent;
+    assert!(refused(&config.check("floor").unwrap(), 0.1).contains("floor"));
 }
