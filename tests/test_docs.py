@@ -3,6 +3,7 @@
 import csv
 import pathlib
 import re
+import shlex
 import statistics
 
 import pytest
@@ -46,6 +47,13 @@ def test_the_experiment_in_the_readme_runs(banister, tmp_path):
     out = tmp_path / "out"
     banister("run", experiment, "--horizon", 500, "--runs", 2, "--quiet", "--out", out)
     assert (out / "report.html").exists()
+
+
+def test_the_plan_of_the_book_is_what_the_command_says(banister):
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    typed, answer = re.search(r"```console\n\$ banister (.*?)\n(.*?)```", page, flags=re.S).groups()
+    said = banister(*shlex.split(typed), "--quiet").stdout
+    assert [line.rstrip() for line in answer.split("\n") if line] == [line for line in said.split("\n") if line]
 
 
 #: Instances of the suite `moving` in docs/seasons.md: the cost, and the declared drift.

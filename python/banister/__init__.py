@@ -30,7 +30,7 @@ from ._features import Features
 from ._guardrail import Guardrail, Reward
 from ._native import __version__
 from .decisions import Alarm, Certificate, Decision
-from .simulation import compare, simulate, sweep
+from .simulation import compare, plan, simulate, sweep
 from .solvers import solve_lp, solve_oplb
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "decisions",
     "load",
     "offline",
+    "plan",
     "rivals",
     "segments",
     "simulate",

@@ -25,6 +25,7 @@ from .client.types import Certificate
 from .segments import SegmentCertificate
 
 __version__: str
+LONGEST_PLAN: int
 
 class _Random(Protocol):
     """A numpy Generator, or anything else with a `random` method."""
@@ -442,6 +443,16 @@ def command_line(args: list[str]) -> int:
 
 def gather(experiments: Sequence[Experiment], shards: Sequence[bytes]) -> Results:
     """The results that shards make together, in whatever order they come."""
+
+def plan(
+    experiment: Experiment,
+    horizon: int | None,
+    lift: float | None,
+    traffic: float | None,
+    threads: int | None = None,
+    progress: Callable[[float, int], None] | None = None,
+) -> tuple[dict[str, Any], str]:
+    """Plans with the first agent of an experiment: the answer with its tables in words, and the figure as SVG."""
 
 def read_toml(text: str) -> dict[str, Any]:
     """TOML text as a dictionary. Python 3.10 has no reader of its own."""

@@ -9,7 +9,7 @@
 //! - `decision.rs`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
-//!   `results.rs`: simulations and their tables.
+//!   `plan.rs`, `results.rs`: simulations and their tables.
 //! - `log.rs`, `offline.rs`: logged data.
 
 #![allow(missing_docs)]
@@ -30,6 +30,7 @@ mod lift;
 mod log;
 mod offline;
 mod pickle;
+mod plan;
 mod results;
 mod segment;
 mod simulate;
@@ -51,6 +52,7 @@ fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("LONGEST_PLAN", plan::LONGEST_PLAN)?;
     module.add_class::<agent::Agent>()?;
     module.add_class::<agent::DecisionBatch>()?;
     module.add_class::<compare::Comparison>()?;
@@ -77,6 +79,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
     module.add_function(wrap_pyfunction!(identity::_forked, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;

@@ -30,8 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A checked experiment, ready to run.
 #[pyclass(frozen, module = "banister._native")]
 pub(crate) struct Experiment {
-    experiment: banister_sim::Experiment,
-    failures: Failures,
+    pub(crate) experiment: banister_sim::Experiment,
+    pub(crate) failures: Failures,
     /// True if an environment or an agent is written in Python: more threads would not help.
     is_foreign: bool,
 }

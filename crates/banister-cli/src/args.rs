@@ -50,6 +50,11 @@ pub enum Command {
         after_help = "Example:\n  banister bound experiment.toml      its own bounds, with the limit of certified play\n  banister bound --arms 4 --horizon 1000000 --margin 0.2\n  banister bound --arms 10 --horizon 50000 --margin 0.1 --margin 0.3 --json\n  banister bound --dimension 8 --horizon 100000 --margin 0.25     linear actions"
     )]
     Bound(Bound),
+    /// Plan an experiment: decisions until an arm is certified and its lift known, and what that costs meanwhile
+    #[command(
+        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" \\\n      --at-most spend=0.3 --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or\ncommas between. Signals with other ranges, late outcomes and other agents are for a file. Of its\n[run], `horizon` and `runs` do not count: the horizon is doubled until everything has happened, up\nto 1 280 000 decisions, and there are 20 runs."
+    )]
+    Plan(Plan),
     /// Say what a log shows of another policy: its reward, and which guardrails it keeps
     #[command(
         after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …)."
@@ -172,6 +177,54 @@ pub struct Solve {
     /// Time limit; the answer is then a feasible policy with its proven gap (exact OPLB)
     #[arg(long, value_name = "MICROS")]
     pub max_micros: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Plan {
+    /// Experiment (TOML) with arms, instead of `--safe` and `--arm`
+    #[arg(
+        value_name = "EXPERIMENT.toml",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["safe", "arm", "at_most", "at_least", "known_safe", "delta"]
+    )]
+    pub experiment: Option<PathBuf>,
+    /// The safe arm, as it does today
+    #[arg(
+        long,
+        value_name = "NAME REWARD COST=MEAN",
+        required_unless_present = "experiment"
+    )]
+    pub safe: Option<String>,
+    /// Another arm, as it is expected to do; once per arm
+    #[arg(
+        long,
+        value_name = "NAME REWARD COST=MEAN",
+        required_unless_present = "experiment"
+    )]
+    pub arm: Vec<String>,
+    /// Guardrail on a cost of the arms; once per guardrail
+    #[arg(long, value_name = "COST=MOST")]
+    pub at_most: Vec<String>,
+    /// Guardrail on a signal that must not fall, such as conversion
+    #[arg(long, value_name = "COST=LEAST")]
+    pub at_least: Vec<String>,
+    /// The agent knows the safe arm's costs from the start, rather than learning them
+    #[arg(long)]
+    pub known_safe: bool,
+    /// δ, the probability with which a certificate may fail [default: 0.01]
+    #[arg(long, value_name = "δ", allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+    /// Half-width to which the lift of the reward over the safe arm shall be known
+    #[arg(long, value_name = "±x", allow_negative_numbers = true)]
+    pub lift: Option<f64>,
+    /// Decisions per day, to say times in days
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub traffic: Option<f64>,
+    /// Folder to write figure, report and numbers to [default: none]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub simulation: Simulation,
 }
 
 #[derive(Debug, clap::Args)]

@@ -353,7 +353,7 @@ impl Experiment {
         self.certified_play(delta)?.limit().ok()
     }
 
-    fn certified_play(&self, delta: f64) -> Option<theory::CertifiedPlay> {
+    pub(crate) fn certified_play(&self, delta: f64) -> Option<theory::CertifiedPlay> {
         certified_play(
             &self.problem,
             &self.guardrails,

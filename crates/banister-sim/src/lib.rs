@@ -6,7 +6,8 @@
 //!   best policy), `agents.rs` and `custom.rs` (user-supplied environments).
 //! - `environment/`: what really happens. It knows nothing of experiments.
 //! - `run/`: rounds, metrics, shards. `results.rs`: what it yields.
-//! - `compare/`: suites, grids, leaderboards. Nothing here reaches up to it.
+//! - `compare/`: suites, grids, leaderboards; `planning.rs`: times until arms are certified. Nothing here reaches up to
+//!   them.
 //!
 //! Uses the agents and the solver of banister, and `banister-table` for files.
 //!
@@ -32,12 +33,13 @@ mod config;
 mod custom;
 mod environment;
 mod experiment;
+pub mod planning;
 pub mod results;
 mod run;
 mod stream;
 mod truth;
 
-pub use agents::{AgentSource, CustomAgent};
+pub use agents::{AgentSource, CustomAgent, WatchedAgent};
 pub use banister;
 pub use config::{Delay, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use custom::CustomExperiment;

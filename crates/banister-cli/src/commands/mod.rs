@@ -5,6 +5,7 @@ mod compare;
 mod evaluate;
 mod init;
 mod lift;
+mod plan;
 mod reproduce;
 mod run;
 mod solve;
@@ -22,6 +23,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
+        Command::Plan(args) => plan::plan(args),
         Command::Evaluate(args) => evaluate::evaluate(&args),
         Command::Lift(args) => lift::lift_of_arms(&args),
         Command::Common(common) => common.run::<Args>(),

@@ -3,7 +3,7 @@
 //! In reading order, what all kinds share: `text` (the font, measured), `canvas` (SVG elements), `palette` (colours),
 //! `axes` (ranges, ticks and numbers), `labels` (places where text hides nothing), `legend` (all that stands above the
 //! panels). Then a kind each: `curves`, drawn by `curve_grid` and `curve_panel` and laid out for an experiment by
-//! `results`; `dots`; `heat`; `ranks`. Last, `svg` takes any kind, and `png` makes pixels of it.
+//! `results`, for a plan by `plan`; `dots`; `heat`; `ranks`. Last, `svg` takes any kind, and `png` makes pixels of it.
 
 pub mod axes;
 pub(crate) mod canvas;
@@ -15,6 +15,7 @@ mod heat;
 mod labels;
 mod legend;
 pub mod palette;
+mod plan;
 pub mod png;
 mod ranks;
 mod results;

@@ -4,7 +4,8 @@
 //! In reading order: `columns` (what data tables are made of), `spec` (columns declared once for all writers),
 //! `words` (numbers for people), `results` (curves, runs and alarms of simulations), `summary` (agents of results),
 //! `traces` (every run at every checkpoint), `standings` with `measured` (leaderboards, pairs and ranks of a comparison),
-//! `published` (published numbers beside ours), `orders` (rows that runs on a table play).
+//! `published` (published numbers beside ours), `orders` (rows that runs on a table play),
+//! `plan` (times until arms are certified).
 //!
 //! ```
 //! use banister_report::tables;
@@ -23,6 +24,7 @@
 mod columns;
 mod measured;
 mod orders;
+mod plan;
 mod published;
 mod results;
 pub mod spec;
@@ -35,6 +37,7 @@ pub use banister_table::{Column, DataTable, Values};
 pub use columns::{count, number, text};
 pub use measured::measured;
 pub use orders::orders;
+pub use plan::{plan_json, plan_notes, plan_times, plan_totals};
 pub use published::{PublishedRow, measured_numbers, published, published_json, published_shown};
 pub use results::{alarms, curves, has_alarms, rounds_until_alarm, runs};
 pub use standings::{

@@ -28,6 +28,7 @@ mod links;
 mod logged;
 mod misspecified;
 mod pinned;
+mod planning;
 mod promises;
 mod ranks;
 mod rivals_safety;

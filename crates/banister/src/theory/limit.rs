@@ -135,6 +135,49 @@ impl CertifiedPlay {
         })
     }
 
+    /// Least number of outcomes, up to the horizon, on which a policy that plays an arm with probability `share` can be
+    /// certified: max { π_a : Σ_a π_a u_a(t) ≤ τ } ≥ share. `None` if the horizon is too short.
+    ///
+    /// # Errors
+    /// As [`CertifiedPlay::limit`]; an arm that does not exist, or a share that is NaN.
+    pub fn least_outcomes(&self, arm: usize, share: f64) -> Result<Option<u64>, Error> {
+        finite("share", share)?;
+        if arm >= self.rewards.len() {
+            let allowed = "must be the index of an arm";
+            return Err(Error::invalid("arm", arm, allowed));
+        }
+        let mut play = self.clone();
+        play.rewards.fill(0.0);
+        play.rewards[arm] = 1.0;
+        play.check()?;
+        let z = upper_quantile(self.delta);
+        let mut pessimistic = PessimisticValue::new(&play);
+        let mut suffices = |t: u64| {
+            let width = |law: CostLaw, mean: f64, mirrored: bool| {
+                law.width(mean, t, self.delta, z, mirrored)
+            };
+            Ok(pessimistic.at(width)? >= share)
+        };
+        // Widths fall with t but for the steps of ⌊tc⌋. Of the interval between powers of two that this finds, it may
+        // miss a t before such a step.
+        let (mut low, mut high) = (0, 1);
+        while !suffices(high)? {
+            if high == self.horizon {
+                return Ok(None);
+            }
+            (low, high) = (high, high.saturating_mul(2).min(self.horizon));
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if suffices(middle)? {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Ok(Some(high))
+    }
+
     fn check(&self) -> Result<(), Error> {
         open_unit("delta", self.delta)?;
         if self.horizon == 0 {
