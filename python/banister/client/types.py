@@ -29,6 +29,7 @@ DecisionStatus: TypeAlias = Literal[
     "complete",
     "expired",
     "cancelled",
+    "moved",
 ]
 
 ExperimentStatus: TypeAlias = Literal[
@@ -108,6 +109,8 @@ class Alarm(Answer):
     forces_safe: bool
     #: Time at which a person acknowledged it.
     acknowledged: datetime | None
+    #: Name of the token with which that was.
+    acknowledged_by: str | None
     #: Name of the arm, where it is about one.
     arm: str | None = None
     #: Name of the guardrail, where it is about one.
@@ -355,6 +358,8 @@ class Counts(Answer):
     imported: int
     #: Decisions where the safe action was forced.
     forced: int
+    #: Units that were given another arm before their period was over: they teach nothing.
+    moved: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -475,6 +480,10 @@ class Experiment(ExperimentMethods):
     number: int
     #: The arms, retired ones too; none where decisions bring candidates.
     arms: tuple[Arm, ...]
+    #: What is randomised and learned in place of single decisions, with its period in seconds.
+    unit: Any
+    #: What is certified of units, and what is not, in words.
+    certified: str | None
     #: Segments as declared, where every decision has one.
     segments: Any
     #: Features of the safe action, with `dimension`.
@@ -563,6 +572,8 @@ class GuardrailCertificate(Answer):
     price: float
     #: True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
     capped: bool = False
+    #: What is promised, in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
+    promise: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -632,6 +643,18 @@ class KnownAction(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LiftInterval(Answer):
+    """An estimate and the interval around it."""
+
+    #: The estimate; null before the first outcome of either arm.
+    estimate: float | None
+    #: Lower end.
+    lower: float
+    #: Upper end.
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Minute(Answer):
     """Counts of one minute."""
 
@@ -689,6 +712,8 @@ class Point(Answer):
     forced: bool
     #: One entry per guardrail; of scope `overall`, certified for all segments together.
     guardrails: tuple[GuardrailPoint, ...]
+    #: Lifts of the reward over the safe arm's by then, by arm, where arms are few.
+    lifts: tuple[tuple[Any, ...], ...] = ()
     #: The segment that reward, estimates and guardrails of scope `each` are of, where decisions have one.
     segment: SegmentCertificate | None = None
 
