@@ -68,9 +68,10 @@ pub trait Agent: Send {
         Vec::new()
     }
 
-    /// What every arm is worth: each signal's mean against the safe arm's, with an interval. Empty from an agent that
+    /// What every arm is worth: the mean of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's, with an interval. Empty from an agent that
     /// does not say; signals with other intervals than `mixture`, or with declared drift, are left out.
-    fn lifts(&mut self) -> Vec<ArmLift> {
+    fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
+        let _ = signal;
         Vec::new()
     }
 

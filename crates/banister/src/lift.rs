@@ -32,8 +32,8 @@ use crate::interval::Mixture;
 
 /// Halvings of the bracket of ℓ at most; what is left of it counts in full.
 const STEPS: usize = 100;
-/// Part of the ranges that the bracket may leave open.
-const OPEN: f64 = 1e-10;
+/// Part of an end's width that the bracket may leave open.
+const OPEN: f64 = 1e-3;
 
 /// An arm's mean of a signal against the safe arm's, in the signal's own units and sign.
 ///
@@ -229,7 +229,11 @@ fn largest(
         let inside = |l: &f64| *l > least && *l < most;
         let guess = [level, 0.0].get(step).copied().filter(inside);
         let l = guess.unwrap_or(0.5 * (least + most));
-        if !inside(&l) || (above - at_least <= OPEN && below - at_most <= OPEN) {
+        let is_found = |high: f64, low: f64, of: &Mixture| {
+            let mean = of.sum() / of.count().max(1) as f64;
+            high - low <= OPEN * (high - mean).abs().max(1e-9)
+        };
+        if !inside(&l) || (is_found(above, at_least, own) && is_found(below, at_most, &other)) {
             break;
         }
         let (y, z) = (end(own, l, above), end(&other, level - l, below));

@@ -22,9 +22,12 @@ from .types import (
     Decision,
     DecisionSummary,
     Experiment,
+    ExperimentReport,
     ExperimentState,
+    Health,
     History,
     Imported,
+    Lifts,
     OutcomeAnswer,
     SegmentRow,
 )
@@ -195,6 +198,7 @@ class Api(Calls):
         name: str,
         *,
         id: str | None = None,
+        unit: str | None = None,
         context: ArrayLike | Mapping[str, object] | None = None,
         segment: SegmentLike | None = None,
         actions: ArrayLike | Mapping[str, ArrayLike] | Sequence[Mapping[str, Any]] | None = None,
@@ -207,6 +211,7 @@ class Api(Calls):
             name: the experiment.
             id: your own name for this decision, such as the order's number. The same request with the
                 same id gets the same decision; without one, the client makes one up.
+            unit: who the decision is for, such as the user, where the experiment declares a unit.
             context: the numbers of this occasion, or its values by field.
             segment: the segment of users or requests: its name, or a value of every field.
             actions: the candidates: rows of features, features by name, or dictionaries with `name`
@@ -215,7 +220,7 @@ class Api(Calls):
             propensity: in shadow mode, the probability with which you play it.
         """
         body = bodies.decision_request(
-            id=id, context=context, actions=actions, segment=segment, taken=taken, propensity=propensity
+            id=id, unit=unit, context=context, actions=actions, segment=segment, taken=taken, propensity=propensity
         )
         known = yield from self._json("POST", f"{path(name)}/decisions", body)
         return decode(Decision, known)
@@ -237,8 +242,11 @@ class Api(Calls):
         decision: Decision | Audit | str,
         id: str | None = None,
         *,
+        unit: str | None = None,
+        report: str | None = None,
         reward: float | None = None,
         costs: CostsLike | None = None,
+        signals: Mapping[str, float] | None = None,
         taken: str | None = None,
     ) -> Steps[OutcomeAnswer]:
         """Reports an outcome, however late; what is not known yet may be reported later.
@@ -246,13 +254,28 @@ class Api(Calls):
         Parameters:
             decision: the decision; or the experiment's name, with the decision's `id`.
             id: the decision's id, if only the experiment's name is given.
+            unit: or the unit that it is for.
+            report: an id of this report, where reports on a unit add up: with the same id it counts once. Without one, the
+                client makes one up.
             reward: the reward.
             costs: by guardrail; for a decision also in the order of the guardrails, or the number of a
                 single one.
+            signals: declared signals by name, the reward's among them.
             taken: in shadow mode, the action that you played.
         """
-        name, which = bodies.decision_of(decision, id)
-        body = bodies.outcome_report(decision if id is None else which, reward=reward, costs=costs, taken=taken)
+        if unit is not None and isinstance(decision, str):
+            name, which = decision, ""
+        else:
+            name, which = bodies.decision_of(decision, id)
+        body = bodies.outcome_report(
+            decision if id is None and unit is None else which,
+            unit=unit,
+            report=report,
+            reward=reward,
+            costs=costs,
+            signals=signals,
+            taken=taken,
+        )
         known = yield from self._json("POST", f"{path(name)}/outcomes", body)
         return decode(OutcomeAnswer, known)
 
@@ -269,7 +292,7 @@ class Api(Calls):
 
     @request
     def report_batch(self, name: str, outcomes: Iterable[Mapping[str, Any]]) -> Steps[Batch[OutcomeAnswer]]:
-        """Reports many outcomes: dictionaries with `decision`, `reward`, `costs`, `taken`.
+        """Reports many outcomes: dictionaries with `decision` or `unit`, `reward`, `costs`, `signals`, `taken`.
 
         A report that is refused does not hold up the others; its place in the batch raises its error.
         Every thousand is a request to the service of its own.
@@ -297,6 +320,24 @@ class Api(Calls):
     def state(self, name: str) -> Steps[ExperimentState]:
         """Returns the live state: policy, certificate, estimates, arms, and any alarm."""
         return decode(ExperimentState, (yield from self._json("GET", f"{path(name)}/state")))
+
+    @request
+    def lift(self, name: str, *, form: Literal["constant", "concurrent"] = "constant") -> Steps[Lifts]:
+        """Returns what every arm is worth against the safe one, with intervals at all times, and what is left to learn.
+
+        `concurrent` assumes nothing of the means, and reads the log again.
+        """
+        return decode(Lifts, (yield from self._json("GET", f"{path(name)}/lift", params={"form": form})))
+
+    @request
+    def health(self, name: str) -> Steps[Health]:
+        """Returns whether the numbers can be trusted: each assumption with a light and a reason."""
+        return decode(Health, (yield from self._json("GET", f"{path(name)}/health")))
+
+    @request
+    def report_on(self, name: str) -> Steps[ExperimentReport]:
+        """Returns the report on an experiment for people; the service has it as a page to print, too."""
+        return decode(ExperimentReport, (yield from self._json("GET", f"{path(name)}/report")))
 
     @request
     def segments(self, name: str, *, limit: int = 50, offset: int = 0) -> Steps[list[SegmentRow]]:

@@ -151,17 +151,19 @@ def change(**fields: Any) -> dict[str, Any]:
 def decision_request(
     *,
     id: str | None = None,
+    unit: str | None = None,
     context: ArrayLike | Mapping[str, object] | None = None,
     actions: Any = None,
     segment: SegmentLike | None = None,
     taken: str | None = None,
     propensity: float | None = None,
 ) -> dict[str, Any]:
-    """Returns a request for a decision. It always has an id: to ask again is to ask for the same decision."""
+    """Returns a request for a decision. It always has an id or a unit: to ask again is to ask for the same decision."""
     if id is not None and not isinstance(id, str):
         raise TypeError(f"`id` is {id!r} ({type(id).__name__}): must be a str")
     fields = {
-        "id": uuid.uuid4().hex if id is None else id,
+        "id": uuid.uuid4().hex if id is None and unit is None else id,
+        "unit": unit,
         "context": None if context is None else _context(context),
         "actions": None if actions is None else _actions(actions),
         "segment": None if segment is None else _segment(segment),
@@ -230,25 +232,33 @@ def decision_of(decision: DecisionMethods | str, id: str | None) -> tuple[str, s
 
 
 def outcome_report(
-    decision: DecisionMethods | str,
+    decision: DecisionMethods | str = "",
     *,
+    unit: str | None = None,
+    report: str | None = None,
     reward: float | None = None,
     costs: CostsLike | None = None,
+    signals: Mapping[str, float] | None = None,
     taken: str | None = None,
 ) -> dict[str, Any]:
-    """Returns a report of an outcome, or of a part of it."""
+    """Returns a report of an outcome, or of a part of it; one on a unit has an id, so that it counts once."""
     if not isinstance(decision, (DecisionMethods, str)):
         raise TypeError(f"`decision` is {decision!r} ({type(decision).__name__}): must be a decision or its id")
-    body: dict[str, Any] = {"decision": decision if isinstance(decision, str) else decision.id}
+    which = decision if isinstance(decision, str) else decision.id
+    body: dict[str, Any] = {}
     if reward is not None:
         body["reward"] = number(reward, "reward")
     if costs is not None:
         body["costs"] = _costs(decision, costs)
+    if signals is not None:
+        body["signals"] = {str(key): number(value, f"signals[{key!r}]") for key, value in signals.items()}
     if taken is not None:
         body["taken"] = taken
-    if len(body) == 1:
+    if not body:
         raise TypeError("nothing to report: give `reward`, `costs` or both")
-    return body
+    if report is not None or unit is not None or "#" in which:
+        body["report"] = uuid.uuid4().hex if report is None else report
+    return body | ({"decision": which} if unit is None else {"unit": unit})
 
 
 def _costs(decision: DecisionMethods | str, costs: CostsLike) -> dict[str, float]:

@@ -55,6 +55,17 @@ Guarantee: TypeAlias = Literal[
     "unsafe",
 ]
 
+LiftForm: TypeAlias = Literal[
+    "constant",
+    "concurrent",
+]
+
+Light: TypeAlias = Literal[
+    "green",
+    "amber",
+    "red",
+]
+
 OnBreach: TypeAlias = Literal[
     "safe",
     "relearn",
@@ -155,6 +166,34 @@ class Arm(Answer):
     ranges: Any = None
     #: Weights in force, by guardrail and by signal, where guardrails are weighted sums.
     weights: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmLift(Answer):
+    """An arm's mean of a signal against the safe arm's, in the signal's own units and sign. By itself each interval
+    holds at all times at once with probability `confidence`, however arms are drawn and whenever one looks."""
+
+    #: Name of the arm.
+    arm: str
+    #: Name of the signal: `reward`, a guardrail, or a signal declared beside them.
+    signal: str
+    #: Mean of the arm's outcomes; null before the first.
+    mean: float | None
+    #: Mean of the safe arm's outcomes; null before the first.
+    safe_mean: float | None
+    #: Mean of the arm less mean of the safe arm.
+    difference: LiftInterval
+    #: The difference in percent of the safe arm's mean; null where that may be 0 or the arm's may be negative, and
+    #: under `concurrent`.
+    percent: LiftInterval | None
+    #: Outcomes of the arm that it rests on.
+    outcomes: int
+    #: Outcomes of the safe arm that it rests on.
+    safe_outcomes: int
+    #: What is assumed of the means.
+    form: LiftForm
+    #: Probability that the interval of the difference, and with it that in percent, holds at all times.
+    confidence: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,6 +368,18 @@ class Certificate(CertificateMethods):
     confidence: Confidence | None
     #: The assumptions it rests on, and whether something watches each.
     rests_on: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Answer):
+    """One thing that was looked at."""
+
+    #: What it is about.
+    name: str
+    #: How it is.
+    light: Light
+    #: Why, in a sentence.
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -507,8 +558,35 @@ class Experiment(ExperimentMethods):
     ttl_seconds: float | None
     #: The outcome of a decision that never got one; without it such decisions are counted as missing.
     default_outcome: dict[str, Any] | None
+    #: When the policy settles by itself.
+    stop_when: dict[str, Any] | None
+    #: Time at which it settled: it explores no more, and is watched as before.
+    settled: datetime | None
+    #: True if all arms are declared to be the same.
+    a_a: bool
     #: Budgets over time, by guardrail.
     budgets: dict[str, BudgetState | tuple[BudgetState, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentReport(Answer):
+    """A report on an experiment."""
+
+    #: The experiment as declared, and its counts.
+    experiment: Experiment
+    #: The policy now, its certificate and estimates.
+    state: ExperimentState
+    #: What arms are worth, and what is left to be learned.
+    lift: Lifts
+    #: Reward of all outcomes beyond what the safe arm would have earned for them: Σ_a n_a·lift_a. Its ends hold
+    #: together with probability 1 − δ per arm; null where lifts are not known.
+    earned: LiftInterval | None
+    #: One entry per guardrail.
+    guardrails: tuple[GuardrailReport, ...]
+    #: Can it be trusted?
+    health: Health
+    #: Alarms, acknowledged ones too, oldest first.
+    alarms: tuple[Alarm, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -595,6 +673,40 @@ class GuardrailPoint(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GuardrailReport(Answer):
+    """How a guardrail was kept."""
+
+    #: Its name.
+    name: str
+    #: What it promises, where it is a ratio or a quantile.
+    promise: str | None
+    #: Mean of all outcomes, in the units of certificates.
+    mean: float | None
+    #: Bound that policies are certified by.
+    threshold: float | None
+    #: The policy's cost as certified now.
+    certified: float | None
+    #: True unless a monitor holds it for breached and nobody has acknowledged that.
+    held: bool
+    #: What a looser threshold would earn, in words.
+    price: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health(Answer):
+    """The health of an experiment."""
+
+    #: Name of the experiment.
+    experiment: str
+    #: The log's time.
+    time: datetime
+    #: The worst light of all.
+    light: Light
+    #: Everything that was looked at.
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class History(Answer):
     """The trace of an experiment."""
 
@@ -652,6 +764,26 @@ class LiftInterval(Answer):
     lower: float
     #: Upper end.
     upper: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifts(Answer):
+    """Lifts of all arms over the safe one, and what is left to be learned."""
+
+    #: Name of the experiment.
+    experiment: str
+    #: Its last event.
+    number: int
+    #: The log's time.
+    time: datetime
+    #: One entry per arm and signal; each interval holds at all times with its confidence, for itself.
+    lifts: tuple[ArmLift, ...]
+    #: What learning on could still earn; null where it is not known.
+    worth_left: WorthLeft | None
+    #: That, in a sentence.
+    enough: str | None
+    #: Time at which the policy settled.
+    settled: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -830,3 +962,19 @@ class SolverReport(Answer):
     gap: float
     #: Linear problems that exact OPLB solved for its proof; 0 where a linear program is all.
     nodes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorthLeft(Answer):
+    """What learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }."""
+
+    #: Most that any policy within the guardrails earns per decision beyond `guaranteed`.
+    per_decision: float
+    #: Least expected reward of `policy`: the most that can be guaranteed now.
+    guaranteed: float
+    #: R̄: no policy that keeps the guardrails, and the floor, earns more per decision.
+    at_most: float
+    #: The policy that attains `guaranteed`, as (arm, probability); it keeps the guardrails by bounds in force.
+    policy: tuple[tuple[Any, ...], ...]
+    #: Probability with which all of it holds, at all times at once: 1 − δ − δ_o.
+    confidence: float

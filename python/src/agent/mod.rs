@@ -653,7 +653,11 @@ impl Agent {
     /// (True, True)
     fn lift<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (lifts, names, set) = self.with(py, true, |state| {
-            (state.agent.lifts(), state.names(), Arc::clone(&state.set))
+            (
+                state.agent.lifts(None),
+                state.names(),
+                Arc::clone(&state.set),
+            )
         })?;
         lift_columns(py, &lifts, |arm| {
             set.label(py, build::place(&names, arm, "arm")?)

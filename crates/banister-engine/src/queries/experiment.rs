@@ -19,7 +19,8 @@ use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
     BudgetView, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState, Experiment,
-    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, Unit, round,
+    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, StopWhen,
+    Unit, round,
 };
 use crate::store::Scope;
 use crate::time::{ClockSets, Timestamp};
@@ -269,6 +270,12 @@ pub struct ExperimentView {
     pub ttl_seconds: Option<f64>,
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
+    /// When the policy settles by itself.
+    pub stop_when: Option<StopWhen>,
+    /// Time at which it settled: it explores no more, and is watched as before.
+    pub settled: Option<Timestamp>,
+    /// True if all arms are declared to be the same.
+    pub a_a: bool,
     /// Budgets over time, by guardrail.
     pub budgets: BTreeMap<String, OneOrMany<BudgetView>>,
 }
@@ -357,6 +364,9 @@ impl ExperimentView {
             rests_on: assumptions(experiment),
             ttl_seconds: declaration.ttl_seconds,
             default_outcome: declaration.default_outcome.clone(),
+            stop_when: declaration.stop_when,
+            settled: experiment.settled,
+            a_a: declaration.a_a,
             budgets: experiment.budget_views(sets, now),
         }
     }

@@ -53,7 +53,9 @@ impl LiftsView {
         now: Timestamp,
         found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
     ) -> Self {
-        let found = found.unwrap_or_else(|| experiment.learner.with(Core::worth));
+        let found = found.unwrap_or_else(|| {
+            (experiment.learner).with(|core| (core.lifts(None), core.worth_left()))
+        });
         let (lifts, worth_left) = found;
         let reward = experiment.checked.standard.signal_name(0);
         Self {
@@ -87,7 +89,7 @@ impl Query for ReadLifts {
     }
 
     fn prepare(&mut self, learner: &mut Core) {
-        self.found = Some(learner.worth());
+        self.found = Some((learner.lifts(None), learner.worth_left()));
     }
 
     fn answer(self, state: &mut EngineState) -> Result<LiftsView, Refusal> {

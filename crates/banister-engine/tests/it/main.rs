@@ -18,3 +18,4 @@ mod segments;
 mod stores;
 mod ttl;
 mod units;
+mod worth;

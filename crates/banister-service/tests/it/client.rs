@@ -8,7 +8,7 @@ use banister_service::openapi;
 use serde_json::{Map, Value};
 
 /// Schemas that the client decodes; what they refer to comes with them.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 12] = [
     "Audit",
     "Decision",
     "DecisionSummary",
@@ -17,6 +17,9 @@ const ROOTS: [&str; 9] = [
     "Imported",
     "OutcomeAnswer",
     "SegmentRow",
+    "Lifts",
+    "Health",
+    "ExperimentReport",
     "ExperimentState",
 ];
 /// Classes with methods of their own, by hand.

@@ -156,8 +156,8 @@ pub trait Learner: Send + Sized + 'static {
     }
 
     /// What every arm is worth ([`crate::Agent::lifts`]).
-    fn lifts(&mut self, shell: &mut Shell) -> Vec<ArmLift> {
-        let _ = shell;
+    fn lifts(&mut self, shell: &mut Shell, signal: Option<usize>) -> Vec<ArmLift> {
+        let _ = (shell, signal);
         Vec::new()
     }
 

@@ -237,8 +237,8 @@ impl<L: Learner> Agent for Guarded<L> {
         self.learner.segments(&mut self.shell, places)
     }
 
-    fn lifts(&mut self) -> Vec<ArmLift> {
-        self.learner.lifts(&mut self.shell)
+    fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
+        self.learner.lifts(&mut self.shell, signal)
     }
 
     fn worth_left(&mut self) -> Option<WorthLeft> {

@@ -329,8 +329,8 @@ impl Learner for ArmLearner {
         }
     }
 
-    fn lifts(&mut self, shell: &mut Shell) -> Vec<ArmLift> {
-        self.arm_lifts(shell)
+    fn lifts(&mut self, shell: &mut Shell, signal: Option<usize>) -> Vec<ArmLift> {
+        self.arm_lifts(shell, signal)
     }
 
     fn worth_left(&mut self, shell: &mut Shell) -> Option<WorthLeft> {

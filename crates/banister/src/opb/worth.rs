@@ -79,7 +79,7 @@ impl Settled {
 }
 
 impl ArmLearner {
-    pub(super) fn arm_lifts(&self, shell: &Shell) -> Vec<ArmLift> {
+    pub(super) fn arm_lifts(&self, shell: &Shell, only: Option<usize>) -> Vec<ArmLift> {
         let delta = self.checked.config.delta;
         let level = log_level(delta, self.estimates.restarts());
         let confidence = Confidence::new(delta, None).safety;
@@ -98,9 +98,8 @@ impl ArmLearner {
                 .and_then(|i| shell.problem.declared.guardrails.get(i));
             own.is_some_and(|own| own.ratio.is_some())
         };
-        let signals: Vec<usize> = (0..shell.problem.width())
-            .filter(|s| !is_ratio(s))
-            .collect();
+        let is_asked = |s: &usize| only.is_none_or(|only| only == *s) && !is_ratio(s);
+        let signals: Vec<usize> = (0..shell.problem.width()).filter(is_asked).collect();
         let each = arms.flat_map(|arm| signals.iter().map(move |&s| (arm, s)));
         let lift = |(arm, s): (usize, usize)| {
             let both = [&evidence(arm, s)?, &evidence(shell.safe, s)?];

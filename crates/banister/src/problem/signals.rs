@@ -458,7 +458,7 @@ impl CheckedProblem {
     /// Name of a signal (0 the reward, 1 + i guardrail i, then those declared beside them).
     pub fn signal_name(&self, s: usize) -> &str {
         let Some(i) = s.checked_sub(1) else {
-            return REWARD;
+            return self.declared.reward.signal.as_deref().unwrap_or(REWARD);
         };
         let guardrails = &self.declared.guardrails;
         match guardrails.get(i) {

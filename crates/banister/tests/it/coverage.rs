@@ -6,7 +6,7 @@
 use crate::common;
 
 use banister::interval::Mixture;
-use banister::{Guardrail, Intervals, Opb, OpbConfig, SignalConfig};
+use banister::{Agent as _, Guardrail, Intervals, Opb, OpbConfig, Problem, Round, SignalConfig};
 use common::{Random, at_most, problem};
 
 const STREAMS: usize = 1000;
@@ -225,4 +225,46 @@ fn outcomes_of_users_who_come_back_void_intervals() {
     println!("ever wrong for bursts of 1, 5, 20, 100: {shares:?}");
     assert!(shares[0] <= limit(0.005, runs as usize), "{shares:?}");
     assert!(shares[2] > 0.1 && shares[3] > 0.4, "{shares:?}");
+}
+
+/// Users whose mean cost is 0.1 or 0.5 come with bursts of 100 outcomes. Learned by user, the certified cost of an arm is
+/// ever below its mean in at most δ of runs; learned outcome by outcome, as if they were independent, in most.
+#[test]
+fn outcomes_of_one_unit_are_learned_as_one() {
+    let problem: Problem = serde_json::from_value(serde_json::json!({
+        "arms": ["control", "new"], "safe": 0,
+        "guardrails": [{"name": "cost", "at_most": 0.9, "safe_cost": 0.1}],
+    }))
+    .unwrap();
+    let (delta, runs, users, burst) = (0.05, 120, 50, 100);
+    let config = OpbConfig {
+        delta,
+        ..OpbConfig::default()
+    };
+    let mut wrong = [0_u32; 2];
+    for seed in 0..runs {
+        let mut agents = [(); 2].map(|()| Opb::new(&problem, &config).unwrap());
+        let mut failed = [false; 2];
+        let mut rng = Random::new(seed);
+        for _ in 0..users {
+            let mean = if rng.unit() < 0.5 { 0.1 } else { 0.5 };
+            let costs: Vec<f64> = (0..burst).map(|_| rng.bernoulli(mean)).collect();
+            let whole = costs.iter().sum::<f64>() / f64::from(burst);
+            Opb::observe(&mut agents[0], 1, 0.5, &[whole]).unwrap();
+            for cost in costs {
+                Opb::observe(&mut agents[1], 1, 0.5, &[cost]).unwrap();
+            }
+            for (agent, failed) in agents.iter_mut().zip(&mut failed) {
+                let upper = agent.estimate(&Round::default(), 1).unwrap().costs[0].upper;
+                *failed |= upper < 0.3;
+            }
+        }
+        for (wrong, failed) in wrong.iter_mut().zip(failed) {
+            *wrong += u32::from(failed);
+        }
+    }
+    // Five standard deviations above δ; the control fails in more than half of all runs.
+    let most = f64::from(runs as u32) * delta + 5.0 * (f64::from(runs as u32) * delta).sqrt();
+    assert!(f64::from(wrong[0]) <= most, "{wrong:?} of {runs}");
+    assert!(u64::from(wrong[1]) > runs / 2, "{wrong:?} of {runs}");
 }

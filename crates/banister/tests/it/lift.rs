@@ -225,7 +225,7 @@ fn lifts_of_an_agent() {
         }
     };
     let compare = |agent: &mut Opb, data: &[[Vec<f64>; 3]; 3], alpha: f64| {
-        let lifts = agent.lifts();
+        let lifts = agent.lifts(None);
         assert_eq!(lifts.len(), 6);
         for (i, lift) in lifts.iter().enumerate() {
             let (arm, s) = (1 + i / 3, i % 3);
@@ -257,16 +257,21 @@ fn lifts_of_an_agent() {
     play(&mut agent, &mut data);
     compare(&mut agent, &data, 0.9 * 0.01);
     let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
-    assert_eq!(restored.lifts(), agent.lifts());
+    assert_eq!(restored.lifts(None), agent.lifts(None));
     agent.forget_arm(1).unwrap();
     data[1] = Default::default();
     play(&mut agent, &mut data);
     compare(&mut agent, &data, 0.1 / 2.0 * 0.01);
     let mut restored = Opb::restore(&agent.save().unwrap()).unwrap();
-    assert_eq!(restored.lifts(), agent.lifts());
+    assert_eq!(restored.lifts(None), agent.lifts(None));
 
     let mut moving = Opb::new(&three(true), &OpbConfig::default()).unwrap();
-    assert!(moving.lifts().iter().all(|lift| lift.signal != "reward"));
+    assert!(
+        moving
+            .lifts(None)
+            .iter()
+            .all(|lift| lift.signal != "reward")
+    );
     assert_eq!(moving.worth_left(), None);
     refused(
         moving.settle(true),
@@ -277,7 +282,7 @@ fn lifts_of_an_agent() {
         intervals: Some(Intervals::Kl),
         ..OpbConfig::default()
     };
-    assert_eq!(Opb::new(&three(false), &kl).unwrap().lifts(), []);
+    assert_eq!(Opb::new(&three(false), &kl).unwrap().lifts(None), []);
 }
 
 /// Of a guardrail that is a weighted sum the terms have lifts.
@@ -290,7 +295,11 @@ fn lifts_of_the_signals_of_a_sum() {
     .unwrap();
     let mut agent = Opb::new(&problem, &OpbConfig::default()).unwrap();
     (0..50).for_each(|t| agent.observe(t % 2, 0.5, &[400.0]).unwrap());
-    let names: Vec<String> = agent.lifts().into_iter().map(|lift| lift.signal).collect();
+    let names: Vec<String> = agent
+        .lifts(None)
+        .into_iter()
+        .map(|lift| lift.signal)
+        .collect();
     assert_eq!(names, ["reward", "in"]);
     assert!(
         agent

@@ -507,10 +507,9 @@ impl Experiment {
         if self.learner.actor().is_some() || self.arms.len() > MOST_TRACED {
             return;
         }
-        let reward = self.checked.standard.signal_name(0).to_string();
-        let (lifts, _) = self.learner.with(Core::worth);
-        let of_reward = lifts.into_iter().filter(|lift| lift.signal == reward);
-        (self.trace.history).lift(of_reward.map(|lift| (lift.arm, lift.difference)).collect());
+        let lifts = self.learner.with(|core| core.lifts(Some(0)));
+        let lifts = lifts.into_iter().map(|lift| (lift.arm, lift.difference));
+        self.trace.history.lift(lifts.collect());
     }
 
     /// True if somebody should look whether enough is known, by the number of outcomes.
@@ -525,7 +524,7 @@ impl Experiment {
         let Some(stop_when) = self.checked.declaration.stop_when else {
             return false;
         };
-        let (_, left) = self.learner.with(Core::worth);
+        let left = self.learner.with(Core::worth_left);
         left.is_some_and(|left| left.per_decision <= stop_when.worth_left)
     }
 

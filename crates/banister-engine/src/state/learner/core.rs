@@ -321,9 +321,14 @@ impl Core {
         (segments, self.agent.view().segment_policies)
     }
 
-    /// What arms are worth, and what learning on could still earn.
-    pub(crate) fn worth(&mut self) -> (Vec<ArmLift>, Option<WorthLeft>) {
-        (self.agent.lifts(), self.agent.worth_left())
+    /// What arms are worth: by one signal, or by all.
+    pub(crate) fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
+        self.agent.lifts(signal)
+    }
+
+    /// What learning on could still earn.
+    pub(crate) fn worth_left(&mut self) -> Option<WorthLeft> {
+        self.agent.worth_left()
     }
 
     /// Alarms that no event records yet, each with the names of its arm and of its segment.
