@@ -31,8 +31,9 @@ class Guardrail(_Declared):
     "decision", or per "hour" or "day", where decisions need their `time`.
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
-    the service alone: `{"amount": 50, "per": "day"}`. `signal` names `"reward"` or another guardrail whose signal it
-    bounds too: outcomes have its value in both places, and it is learned once, with one range. `weights` makes it a sum
+    the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, which outcomes bring once;
+    or `"reward"` or another guardrail, whose value outcomes then have in both places. `ratio=("refunds", "orders")` bounds
+    the first signal per unit of the second, and `quantile=0.95` that quantile of `signal` in place of its mean. `weights` makes it a sum
     of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm:
     prices that are told, and told anew by `agent.set_weights`; outcomes bring the signals among their costs.
 
@@ -55,12 +56,14 @@ class Guardrail(_Declared):
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
     signal: str | None = None
+    ratio: tuple[str, str] | None = None
+    quantile: Float | None = None
     weights: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
 class Reward(_Declared):
-    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail.
+    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail; or the `signal` that it is.
 
     >>> import banister
     >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))
@@ -72,6 +75,7 @@ class Reward(_Declared):
     cap: Float | None = None
     sub_gaussian: Float | None = None
     drift: Mapping[str, object] | None = None
+    signal: str | None = None
 
 
 GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]

@@ -122,6 +122,8 @@ fn integer(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
 fn float(number: f64, path: &str) -> PyResult<Value> {
     match Number::from_f64(number) {
         Some(number) => Ok(Value::Number(number)),
+        // A declared signal may have no highest value; JSON has no infinity.
+        None if number == f64::INFINITY && path.starts_with("signals") => Ok(Value::from("inf")),
         None => Err(invalid(path, number, "only finite numbers are allowed")),
     }
 }
