@@ -221,6 +221,7 @@ impl World {
             reward,
             costs: [("errors".to_string(), cost)].into(),
             taken: taken.clone(),
+            ..OutcomeReport::default()
         });
         let reports: Vec<OutcomeReport> = reports.collect();
         if self.rng.random_bool(0.3) {

@@ -429,7 +429,8 @@ impl Standard {
             Some((per, safe_per)) => {
                 // Written so that NaN, of 0/0, is the end that promises nothing.
                 let most = (self.factor * n_0.1 / safe_per.0).min(MOST_RATIO);
-                let least = (self.factor * n_0.0 / safe_per.1).max(0.0).min(MOST_RATIO);
+                let least = self.factor * n_0.0 / safe_per.1.max(f64::MIN_POSITIVE);
+                let least = least.min(MOST_RATIO);
                 (n.0 - most * per.1, n.1 - least * per.0)
             }
         };

@@ -24,6 +24,9 @@ pub(super) enum Made {
     },
 }
 
+/// Guardrails that are made, by index, and how.
+pub(super) type AllMade = Vec<(usize, Made)>;
+
 impl Made {
     pub(super) fn value(self, at: impl Fn(usize) -> f64) -> f64 {
         match self {

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
-use made::Made;
+use made::{AllMade, Made};
 use signals::Signals;
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
@@ -100,7 +100,7 @@ pub struct CheckedProblem {
     /// Guardrails that are weighted sums.
     sums: Vec<Sum>,
     /// Guardrails that are made from other signals, and how.
-    made: Vec<(usize, Made)>,
+    made: AllMade,
 }
 
 /// Most that means may move, in units of their ranges, while a policy is used.

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use super::made::AllMade;
 use super::{
     ArmRanges, ArmWeights, CheckedProblem, Direction, Made, Measured, Problem, Signal,
     SignalConfig, Sum,
@@ -107,9 +108,7 @@ impl Problem {
     }
 
     /// The problem with the range of a signal at every guardrail that shares it, and of a sum at its guardrail.
-    pub(super) fn with_shared_signals(
-        &self,
-    ) -> Result<(Self, Vec<Sum>, Vec<(usize, Made)>), Error> {
+    pub(super) fn with_shared_signals(&self) -> Result<(Self, Vec<Sum>, AllMade), Error> {
         let mut problem = self.clone();
         let (mut sums, mut made) = (Vec::new(), Vec::new());
         for (i, own) in problem.guardrails.iter_mut().enumerate() {
