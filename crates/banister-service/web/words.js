@@ -1,7 +1,7 @@
 // The service's terms in plain words.
 
 import { directionOf } from "./direction.js";
-import { apart, count, denoised, futureTime, num, vector } from "./format.js";
+import { apart, count, denoised, duration, futureTime, num, vector } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -150,6 +150,12 @@ export function verdict(guardrail, certified) {
     certified.capped ? "capped cost" : "cost"
   } ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
   return { low, holds, sentence, cost, threshold, sign };
+}
+
+// What is decided and has one outcome: "decision", or "user and period of 7 d".
+export function decisionInWords({ unit }) {
+  if (!unit) return "decision";
+  return unit.period ? `${unit.name} and period of ${duration(unit.period)}` : unit.name;
 }
 
 // A warning informs and never acts: no guardrail rests on it.
