@@ -123,7 +123,7 @@ def test_the_report_tells_of_alarms(service):
     def report():
         return service.get("/v1/experiments/shop/report?format=html", token=token).body.decode()
 
-    held = "not held: &lt;i&gt;complaints"
+    held = "this did not hold: &lt;i&gt;complaints"
     assert RAIL["name"] not in report() and held in report()
     assert f"<td>{message}<td>nobody yet" in report()
     service.post("/v1/experiments/shop/alarms:acknowledge", {"note": "seen"}, token=token).ok(200)

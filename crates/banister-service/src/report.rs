@@ -83,7 +83,7 @@ fn answer(report: &ExperimentReport, arms: &[Row<'_>], per: &str) -> String {
     let held = match broken.join(", ") {
         _ if report.guardrails.is_empty() => "there are no guardrails".to_string(),
         none if none.is_empty() => "every guardrail held".to_string(),
-        broken => format!("<b class=\"bad\">not held: {broken}</b>"),
+        broken => format!("<b class=\"bad\">this did not hold: {broken}</b>"),
     };
     earned.unwrap_or("Arms are not compared here, and ".into()) + &held + "."
 }

@@ -153,10 +153,8 @@ export function verdict(guardrail, certified) {
 }
 
 // What is decided and has one outcome: "decision", or "user and period of 7 d".
-export function decisionInWords({ unit }) {
-  if (!unit) return "decision";
-  return unit.period ? `${unit.name} and period of ${duration(unit.period)}` : unit.name;
-}
+export const decisionInWords = ({ unit }) =>
+  unit ? unit.name + (unit.period ? ` and period of ${duration(unit.period)}` : "") : "decision";
 
 // A warning informs and never acts: no guardrail rests on it.
 export const isWarning = (alarm) =>

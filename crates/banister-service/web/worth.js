@@ -119,7 +119,9 @@ export function worthPanel({ name }, experiment) {
     const signals = [...new Set(lift.lifts.map((own) => own.signal))],
       wanted = signal.among(signals);
     show(signal.node, signals.length > 1);
-    const rows = lifts.filter((own) => own.signal === wanted).slice(0, FEW);
+    const all = lifts.filter((own) => own.signal === wanted),
+      rows = all.slice(0, FEW);
+    setText(numbers[1], all.length > FEW ? `outcomes (${FEW} of ${count(all.length)} arms)` : "outcomes");
     const scale = scaleOf(rows.map((own) => own.difference), 0);
     head.update(scale, 0);
     syncList(body, rows.map((own) => ({ own, scale })), ({ own }) => own.arm, liftRow);
