@@ -123,6 +123,8 @@ export const api = {
       undefined,
       signal,
     ),
+  lift: (name, signal) => json("GET", at(name, "/lift"), undefined, signal),
+  health: (name, signal) => json("GET", at(name, "/health"), undefined, signal),
   decisions: (name, limit, before, signal) =>
     json("GET", at(name, `/decisions?limit=${limit}${before ? `&before=${before}` : ""}`), undefined, signal),
   changes: (name, limit, signal) => json("GET", at(name, `/changes?limit=${limit}`), undefined, signal),
@@ -154,15 +156,16 @@ const RIGHTS = {
 };
 export const may = (right) => (RIGHTS[session.role] ?? []).includes(right);
 
-// A link cannot carry the token, so the file is fetched and handed over as a blob.
-export async function download(name, format) {
-  const response = await request("GET", at(name, `/export?format=${format}`));
+// A link cannot carry the token, so a file is fetched and handed over as a blob: to be saved, or shown in another tab.
+export async function handOver(path, how) {
+  const response = await request("GET", path);
   const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${name}.${format}`;
+  const link = Object.assign(document.createElement("a"), { href: url, ...how });
   document.body.append(link);
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
+
+export const download = (name, format) =>
+  handOver(at(name, `/export?format=${format}`), { download: `${name}.${format}` });

@@ -7,7 +7,7 @@ import { attempt, openDialog, toast } from "./dialog.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
 import { driftInWords, isByArm, unitInWords } from "./words.js";
 
-const FEW = 12;
+export const FEW = 12;
 
 // With many arms: the safe one, those of the policy (of which many may be tied), and the most pulled.
 function worthShowing(arms) {

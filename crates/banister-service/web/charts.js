@@ -4,7 +4,7 @@
 import { h, setText, show } from "./dom.js";
 import { clip, num } from "./format.js";
 import { directionOf } from "./direction.js";
-import { isOverSegments, shownInWords } from "./words.js";
+import { decisionInWords, isOverSegments, shownInWords } from "./words.js";
 import { colour, onTheme } from "./theme.js";
 
 const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440, 2880, 10080, 43200].map((m) => m * 60);
@@ -256,7 +256,7 @@ export function makeChart(spec) {
 
 const PALETTE = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"];
 const DASHES = [undefined, [7, 4], [2, 3], [9, 3, 2, 3]];
-const seconds = (time) => Date.parse(time) / 1000;
+export const seconds = (time) => Date.parse(time) / 1000;
 const band = (data, i) => `[${num(data[2][i])}, ${num(data[1][i])}]`;
 
 // Stretches of time in which the safe action was forced.
@@ -273,16 +273,17 @@ function forcedSpans(points) {
   return spans;
 }
 
-const rewardChart = () =>
+// An estimate in its band, and what it is compared with.
+export const bandChart = (title, note, compared) =>
   makeChart({
-    title: "Reward",
-    testid: "chart-reward",
-    note: "what one decision of the policy earns on average",
+    title,
+    testid: `chart-${title.toLowerCase()}`,
+    note,
     series: [
       { label: "interval", hidden: true, colour: "--c1", mark: "area", wide: true, read: band },
       { hidden: true, colour: "--c1", wide: true },
       { label: "estimate", colour: "--c1", width: 2.2, spanning: true },
-      { label: "safe arm alone", colour: "--c5", dash: [6, 4], width: 1.5, mark: "dashed", always: true },
+      { label: compared, colour: "--c5", dash: [6, 4], width: 1.5, mark: "dashed", always: true },
     ],
     bands: [[0, 1, "--c1"]],
   });
@@ -361,7 +362,8 @@ function withNow(points, state, seen) {
 }
 
 export function chartsOf(experiment) {
-  const reward = rewardChart(),
+  const earning = `what one ${decisionInWords(experiment)} of the policy earns on average`,
+    reward = bandChart("Reward", earning, "safe arm alone"),
     price = experiment.guardrails.length ? priceChart(experiment.guardrails) : null,
     rate = rateChart();
   const rails = experiment.guardrails.map(guardrailChart(experiment)),

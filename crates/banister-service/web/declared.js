@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { clip, duration, fullTime, level, num, vector } from "./format.js";
-import { budgetInWords, budgetsOf, limitInWords, promise, rangeInWords } from "./words.js";
+import { budgetInWords, budgetsOf, decisionInWords, limitInWords, promise, rangeInWords } from "./words.js";
 import { labelled, numberOrText } from "./manage.js";
 
 const sidesOf = (guardrail) =>
@@ -65,6 +65,7 @@ export function declared(experiment) {
         experiment.dimension ? item("Candidates", `${experiment.dimension} features each`) : null,
         experiment.context ? item("Context", `${contextInWords(experiment.context)} with every decision`) : null,
         experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
+        experiment.unit ? item("Unit", `${decisionInWords(experiment)}: ${experiment.certified}`) : null,
         item("Reward", rangeInWords(experiment.reward)),
         item("Agent", agent),
         item(

@@ -19,6 +19,7 @@ import { declared } from "./declared.js";
 import { startPanel } from "./start.js";
 import { learnPanel } from "./learn.js";
 import { changesPanel } from "./changes.js";
+import { trustPanel, worthPanel } from "./worth.js";
 
 // Loud for what nobody chose (forced); calmer, but still there, for a pause.
 export function alarmBanner() {
@@ -116,6 +117,8 @@ export function experimentPage(name) {
       decisions: decisionsPanel(context, experiment),
       trial: tryPanel(context, experiment),
       changes: changesPanel(),
+      trust: trustPanel(),
+      worth: worthPanel(context, experiment),
       declared: h("div"),
       note: h("p", { class: "note" }),
       waiting: h("p", { class: "empty" }),
@@ -162,6 +165,8 @@ export function experimentPage(name) {
       parts.picker ? parts.picker.node : "",
       h("div", { class: "pair" }, policy, parts.proving),
       parts.start.node,
+      parts.trust.node,
+      parts.worth.node,
       parts.charts.node,
       parts.segments ? parts.segments.node : "",
       parts.arms ? parts.arms.node : "",
@@ -192,7 +197,7 @@ export function experimentPage(name) {
     parts.learn.update(experiment);
     const begun = experiment.counts.decisions + experiment.counts.imported > 0;
     parts.start.update(experiment, begun);
-    show(parts.charts.node, begun);
+    [parts.trust, parts.worth, parts.charts].forEach((part) => show(part.node, begun));
     renderOnce(parts.declared, ...declared(experiment));
     // What is refused is drawn from no policy.
     const { policy, certificate } = experiment.refusing ? {} : shown || {};
@@ -246,12 +251,14 @@ export function experimentPage(name) {
         // Before the answers: whoever asks for a refresh meanwhile is heard.
         full = Date.now();
         const wanted = parts.picker ? parts.picker.at(rows).name : undefined;
-        const [now, history, recent, changes, segments] = await Promise.all([
+        const [now, history, recent, changes, segments, lift, health] = await Promise.all([
           api.state(name, signal),
           api.history(name, wanted, signal),
           api.decisions(name, parts.decisions.limit, null, signal),
           api.changes(name, parts.changes.limit, signal),
           parts.segments && parts.segments.read(signal),
+          api.lift(name, signal),
+          api.health(name, signal),
         ]);
         state = now;
         rows = segments;
@@ -260,6 +267,8 @@ export function experimentPage(name) {
         if (!at || at.name === wanted) parts.charts.update(history, now, at);
         parts.decisions.update(recent.decisions);
         parts.changes.update(changes.changes);
+        parts.trust.update(health);
+        parts.worth.update(lift, history);
         seen = experiment.number;
       }
       update(experiment);
@@ -279,7 +288,7 @@ export function experimentPage(name) {
     },
     destroy: () => {
       live.stop();
-      if (parts) parts.charts.destroy();
+      if (parts) [parts.charts, parts.worth].forEach((part) => part.destroy());
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { h, setAttr, setText, show } from "./dom.js";
 import { count, denoised, interval, level, num, percent } from "./format.js";
-import { isWarning, promises, refusingInWords, verdict } from "./words.js";
+import { decisionInWords, isWarning, promises, refusingInWords, verdict } from "./words.js";
 
 // The state of the guardrails in a few words: [tone, headline, detail].
 function standing(experiment, certificate, alarms) {
@@ -83,17 +83,19 @@ export function glance() {
     figures.append(box);
     return box;
   };
-  cell("decisions", "decisions");
+  const decided = cell("decisions", "decisions");
   cell("outcomes", "outcomes", "complete outcomes that were learned from");
   cell("forced", "safe forced", "decisions for which only the safe action could be played");
   cell("expired", "expired", "decisions without an outcome in time");
   const missing = cell("missing", "missing", "decisions whose outcome never came, and has no default");
+  const moved = cell("moved", "moved", "given another arm before their period was over, and not learned");
   cell("imported", "imported", "outcomes taken from a file");
   return {
     node,
     // `at`: the segment picked, where there are any.
     update(experiment, state, at) {
       show(missing, Boolean(experiment.counts.missing || (experiment.ttl_seconds && !experiment.default_outcome)));
+      show(moved, Boolean(experiment.unit));
       for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
       const [tone, headline, detail] = standing(experiment, state && state.certificate, experiment.alarms || []);
       setText(rails.head, headline);
@@ -101,7 +103,8 @@ export function glance() {
       setText(rails.detail, detail);
       const { reward, safe } = (!(at && at.all) && state && state.estimates) || {};
       const where = !at || at.all ? "" : at.own ? ` ${at.words}` : " in the pool";
-      setText(earns.title, `reward of one decision${where}`);
+      setText(earns.title, `reward of one ${decisionInWords(experiment)}${where}`);
+      if (experiment.unit) setText(decided.firstChild, `${experiment.unit.name}s decided`);
       setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
       setAttr(earns.head, "title", reward ? interval(reward) : null);
       const known = reward && reward.mean !== null;

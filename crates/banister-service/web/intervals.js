@@ -27,7 +27,7 @@ const place = (scale, value) =>
 const span = (scale, from, to) =>
   `${(100 * Math.max(0, Math.min(scale.to, to) - Math.max(scale.from, from))) / (scale.to - scale.from)}%`;
 
-// One row's cell. `update(estimate, scale, threshold, low)`.
+// One row's cell. `update(estimate, scale, threshold, low)`; without `low` no side is forbidden.
 export function intervalCell() {
   const forbidden = h("i", { class: "iv-forbidden" }),
     mark = h("i", { class: "iv-threshold" });
@@ -50,13 +50,14 @@ export function intervalCell() {
       if (estimate.mean !== null) setStyle(dot, "left", place(scale, estimate.mean));
       const limited = Number.isFinite(threshold);
       show(mark, limited);
-      show(forbidden, limited);
+      const sided = limited && low !== undefined;
+      show(forbidden, sided);
       if (limited) {
         setStyle(mark, "left", place(scale, threshold));
         setStyle(forbidden, "left", low ? "0%" : place(scale, threshold));
         setStyle(forbidden, "width", low ? span(scale, scale.from, threshold) : span(scale, threshold, scale.to));
       }
-      const words = interval(estimate) + (limited ? `, threshold ${num(threshold)}` : "");
+      const words = interval(estimate) + (sided ? `, threshold ${num(threshold)}` : "");
       setAttr(track, "aria-label", words);
       setAttr(track, "title", words);
       setText(

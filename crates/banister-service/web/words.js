@@ -1,7 +1,7 @@
 // The service's terms in plain words.
 
 import { directionOf } from "./direction.js";
-import { apart, count, denoised, futureTime, num, vector } from "./format.js";
+import { apart, count, denoised, duration, futureTime, num, vector } from "./format.js";
 
 export const ALARMS = {
   margin_not_proven:
@@ -151,6 +151,10 @@ export function verdict(guardrail, certified) {
   } ${cost} ${sign} threshold ${threshold}, slack ${num(certified.slack)}, price ${num(certified.price)}`;
   return { low, holds, sentence, cost, threshold, sign };
 }
+
+// What is decided and has one outcome: "decision", or "user and period of 7 d".
+export const decisionInWords = ({ unit }) =>
+  unit ? unit.name + (unit.period ? ` and period of ${duration(unit.period)}` : "") : "decision";
 
 // A warning informs and never acts: no guardrail rests on it.
 export const isWarning = (alarm) =>

@@ -303,7 +303,9 @@ impl Query for ReadHealth {
     fn answer(self, state: &mut EngineState) -> Result<Health, Refusal> {
         let now = state.now;
         let experiment = state.experiment(&self.0)?;
-        let lifts = LiftsView::of(experiment, now, None);
+        // Lifts of many arms take long, here beside every decision, and only this check looks at them.
+        let unread = (!experiment.checked.declaration.a_a).then(Default::default);
+        let lifts = LiftsView::of(experiment, now, unread);
         Ok(Health::of(experiment, &lifts))
     }
 }
