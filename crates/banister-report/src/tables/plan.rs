@@ -77,10 +77,9 @@ pub fn plan_notes(plan: &Plan) -> Vec<String> {
         "half the width of its {}% anytime interval",
         100.0 * (1.0 - ALPHA)
     );
-    let known = match plan.times.iter().any(|own| own.until == "lift") {
-        true => &interval,
-        false => "unknown here: the reward has no range",
-    };
+    let is_known = plan.times.iter().any(|own| own.until == "lift");
+    let interval = Some(interval).filter(|_| is_known);
+    let known = interval.unwrap_or("unknown here: the reward has no range".into());
     let mut notes = vec![
         format!(
             "Certified: the first decision whose policy gives the arm at least {least}% of its share in the best policy."
