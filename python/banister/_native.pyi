@@ -452,7 +452,7 @@ def plan(
     threads: int | None = None,
     progress: Callable[[float, int], None] | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Plans with the first agent of an experiment: the answer with its tables in words, and the figure as SVG."""
+    """Plans with the first agent of an experiment: the answer, and the figure as SVG."""
 
 def read_toml(text: str) -> dict[str, Any]:
     """TOML text as a dictionary. Python 3.10 has no reader of its own."""

@@ -40,13 +40,19 @@ def test_times_are_columns() -> None:
     assert list(zip(times["arm"], times["until"], strict=True)) == [
         ("new", "certified"),
         ("new", "lift"),
+        ("worse", "certified"),
         ("worse", "lift"),
     ]
     assert times["median_days"][0] == times["median"][0] / 1000
-    assert times["share"].tolist() == [1.0, 1.0, 0.0]
+    assert times["share"].tolist() == [1.0, 1.0, 0.0, 0.0]
     assert math.isnan(times["least"][1])
-    assert "never played" in repr(plan)
-    assert "Certified:" in plan._repr_html_()
+    assert times["least"][0] <= times["median"][0] <= times["q90"][0]
+    # The best policy never plays it.
+    assert math.isnan(times["median"][2])
+    assert plan.to_dict()["times"][2]["runs"] == []
+    assert plan.to_pandas()["arm"].tolist() == times["arm"]
+    assert "0 of 4 runs with a violation" in repr(plan)
+    assert "certified" in plan._repr_html_()
     assert pickle.loads(pickle.dumps(plan)) == plan
     svg = plan.plot().svg
     assert "certified" in svg

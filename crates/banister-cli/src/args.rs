@@ -52,7 +52,8 @@ pub enum Command {
     Bound(Bound),
     /// Plan an experiment: decisions until an arm is certified and its lift known, and what that costs meanwhile
     #[command(
-        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" \\\n      --at-most spend=0.3 --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or\ncommas between. Signals with other ranges, late outcomes and other agents are for a file. Of its\n[run], `horizon` and `runs` do not count: the horizon is doubled until everything has happened, up\nto 1 280 000 decisions, and there are 20 runs."
+        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" \\\n      --at-most spend=0.3 --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or\ncommas between. Signals with other ranges, late outcomes and other agents are for a file. Of its\n[run], `horizon` and `runs` do not count: the horizon is doubled until everything has happened, up\nto 1 280 000 decisions, and there are 20 runs.",
+        mut_arg("no_timing", |arg| arg.hide(true))
     )]
     Plan(Plan),
     /// Say what a log shows of another policy: its reward, and which guardrails it keeps
@@ -182,11 +183,8 @@ pub struct Solve {
 #[derive(Debug, clap::Args)]
 pub struct Plan {
     /// Experiment (TOML) with arms, instead of `--safe` and `--arm`
-    #[arg(
-        value_name = "EXPERIMENT.toml",
-        value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["safe", "arm", "at_most", "at_least", "known_safe", "delta"]
-    )]
+    #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["safe", "arm", "at_most", "at_least", "known_safe", "delta"])]
     pub experiment: Option<PathBuf>,
     /// The safe arm, as it does today
     #[arg(
@@ -211,9 +209,14 @@ pub struct Plan {
     /// The agent knows the safe arm's costs from the start, rather than learning them
     #[arg(long)]
     pub known_safe: bool,
-    /// δ, the probability with which a certificate may fail [default: 0.01]
-    #[arg(long, value_name = "δ", allow_negative_numbers = true)]
-    pub delta: Option<f64>,
+    /// δ, the probability with which a certificate may fail
+    #[arg(
+        long,
+        value_name = "δ",
+        default_value_t = 0.01,
+        allow_negative_numbers = true
+    )]
+    pub delta: f64,
     /// Half-width to which the lift of the reward over the safe arm shall be known
     #[arg(long, value_name = "±x", allow_negative_numbers = true)]
     pub lift: Option<f64>,

@@ -23,6 +23,8 @@ type Make = dyn Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send +
 pub struct CustomAgent {
     label: String,
     make: Arc<Make>,
+    /// Declaration of the agent that it decides as, if there is one.
+    config: Option<AgentConfig>,
 }
 
 impl CustomAgent {
@@ -34,7 +36,14 @@ impl CustomAgent {
         Self {
             label: label.into(),
             make: Arc::new(make),
+            config: None,
         }
+    }
+
+    /// Says that it decides as a declared agent does, and so promises the same.
+    pub(crate) fn deciding_as(self, config: AgentConfig) -> Self {
+        let config = Some(config);
+        Self { config, ..self }
     }
 }
 
@@ -46,21 +55,6 @@ impl fmt::Debug for CustomAgent {
     }
 }
 
-type Wrap = dyn Fn(Box<dyn Agent>, u64) -> Box<dyn Agent> + Send + Sync;
-
-/// An agent from the registry, wrapped in another that watches it and decides as it does.
-#[derive(Clone)]
-pub struct WatchedAgent {
-    config: AgentConfig,
-    wrap: Arc<Wrap>,
-}
-
-impl fmt::Debug for WatchedAgent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.fmt(f)
-    }
-}
-
 /// Source of an agent of an experiment.
 #[derive(Debug, Clone)]
 pub enum AgentSource {
@@ -68,8 +62,6 @@ pub enum AgentSource {
     Declared(AgentConfig),
     /// Supplied by the user.
     Custom(CustomAgent),
-    /// From the registry, and watched.
-    Watched(WatchedAgent),
 }
 
 impl From<AgentConfig> for AgentSource {
@@ -85,21 +77,11 @@ impl From<CustomAgent> for AgentSource {
 }
 
 impl AgentSource {
-    /// Wraps the agents of a declaration as resolved; `wrap` is given the agent and the number of the run.
-    pub(crate) fn watched(
-        config: AgentConfig,
-        wrap: impl Fn(Box<dyn Agent>, u64) -> Box<dyn Agent> + Send + Sync + 'static,
-    ) -> Self {
-        let wrap = Arc::new(wrap);
-        Self::Watched(WatchedAgent { config, wrap })
-    }
-
     /// Label of its results.
     pub fn label(&self) -> String {
         match self {
             Self::Declared(config) => config.label(),
             Self::Custom(agent) => agent.label.clone(),
-            Self::Watched(agent) => agent.config.label(),
         }
     }
 
@@ -107,8 +89,7 @@ impl AgentSource {
     pub fn config(&self) -> Option<&AgentConfig> {
         match self {
             Self::Declared(config) => Some(config),
-            Self::Custom(_) => None,
-            Self::Watched(agent) => Some(&agent.config),
+            Self::Custom(agent) => agent.config.as_ref(),
         }
     }
 
@@ -148,17 +129,13 @@ impl AgentSource {
                 Ok(agent)
             }
             Self::Custom(agent) => (agent.make)(problem, seed, run),
-            Self::Watched(agent) => {
-                let declared = Self::Declared(agent.config.clone());
-                Ok((agent.wrap)(declared.build(problem, seed, run)?, run))
-            }
         }
     }
 
     /// Inspector of its policies, for user-supplied agents: our own come with a proof.
     pub(crate) fn inspector(&self, guardrails: usize) -> Option<Inspector> {
         match self {
-            Self::Declared(_) | Self::Watched(_) => None,
+            Self::Declared(_) => None,
             Self::Custom(agent) => Some(Inspector {
                 label: agent.label.clone(),
                 guardrails,

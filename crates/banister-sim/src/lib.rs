@@ -39,7 +39,7 @@ mod run;
 mod stream;
 mod truth;
 
-pub use agents::{AgentSource, CustomAgent, WatchedAgent};
+pub use agents::{AgentSource, CustomAgent};
 pub use banister;
 pub use config::{Delay, ExperimentConfig, MAX_CHECKPOINTS, RunConfig};
 pub use custom::CustomExperiment;

@@ -13,7 +13,7 @@ from .. import _native
 from .._extra import extra
 from .._figure import Figure
 from .._guardrail import GuardrailLike, RewardLike
-from .._html import aligned, note, page
+from .._html import aligned, cell, number, page
 from .._progress import bar
 from .._types import Int
 from .run import AgentLike, EnvironmentLike, declare
@@ -60,8 +60,6 @@ def plan(
         ... )
         >>> plan.times["until"], plan.times["missed"].tolist()
         (['certified'], [0.0])
-        >>> bool(plan.times["least"][0] <= plan.times["median"][0] <= plan.times["q90"][0])
-        True
     """
     brings = isinstance(environment, (str, os.PathLike)) or (
         isinstance(environment, Mapping) and "agent" in environment
@@ -80,8 +78,7 @@ def plan(
     ).check()
     with bar("planning", progress) as update:
         given = None if horizon is None else int(horizon)
-        answer, svg = _native.plan(experiment, given, lift, traffic, threads, update)
-    return Plan(answer, svg)
+        return Plan(*_native.plan(experiment, given, lift, traffic, threads, update))
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,26 +94,16 @@ class Plan:
 
         `median` and `q90` are quantiles over runs, NaN beyond the horizon; `missed` counts the runs in which it did not
         happen; `least` is the number of outcomes that typically certify the arm if every mean is known; `share` is that
-        of the arm in the best policy. Arms that the best policy does not play are never certified: no such row.
+        of the arm in the best policy, and where it is 0 the arm is never certified.
         """
-        rows = [
-            (arm["arm"], event, arm["share"], *(arm[event][key] for key in keys), arm["least"] if not i else None)
-            for keys in [("median", "q90", "median_days", "q90_days", "missed")]
-            for arm in self._answer["plan"]["arms"]
-            for i, event in enumerate(("certified", "lift"))
-            if arm[event] is not None
-        ]
-        names = ("arm", "until", "share", "median", "q90", "median_days", "q90_days", "missed", "least")
-        columns = list(zip(*rows, strict=True)) or [()] * len(names)
-        return {
-            name: list(column) if name in ("arm", "until") else np.array(column, dtype=float)
-            for name, column in zip(names, columns, strict=True)
-        }
+        names = ("share", "median", "q90", "median_days", "q90_days", "missed", "least")
+        rows = self._answer["times"]
+        words = {name: [row[name] for row in rows] for name in ("arm", "until")}
+        return words | {name: np.array([row[name] for row in rows], dtype=float) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all of it as plain values, as `banister plan --json` prints them: also the times of every run."""
-        answer: dict[str, Any] = self._answer["plan"]
-        return answer
+        return self._answer
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns the times as a pandas DataFrame."""
@@ -130,12 +117,16 @@ class Plan:
         """Draws the probability of every arm over decisions, with the median times."""
         return Figure(self._svg)
 
+    def _shown(self) -> tuple[str, list[str], list[list[str]]]:
+        answer, times = self._answer, self.times
+        lost, least, broken = number(answer["loss"]), number(answer["least_loss"]), answer["broken"]
+        title = f"{answer['horizon']:,} decisions of {answer['agent']}: {lost} of reward lost each (limit {least}), "
+        title += f"{sum(broken)} of {len(broken)} runs with a violation"
+        return title, list(times), [list(map(cell, row)) for row in zip(*times.values(), strict=True)]
+
     def __repr__(self) -> str:
-        times, totals = (
-            [table["title"], *aligned([table["head"], *table["rows"]])] for table in self._answer["tables"]
-        )
-        return "\n".join([*times, *self._answer["notes"], *totals])
+        title, head, rows = self._shown()
+        return "\n".join([title, *aligned([head, *rows])])
 
     def _repr_html_(self) -> str:
-        tables = (page(table["title"], table["head"], table["rows"]) for table in self._answer["tables"])
-        return "".join([*tables, *map(note, self._answer["notes"])])
+        return page(*self._shown())

@@ -43,7 +43,7 @@ pub fn bound(args: &Bound) -> Result<(), Failure> {
 }
 
 /// The command line writes its flags with dashes in front.
-pub fn refused(error: banister::Error) -> Failure {
+fn refused(error: banister::Error) -> Failure {
     Failure::input(error.to_string().replacen('`', "`--", 1))
 }
 

@@ -115,10 +115,7 @@ fn draw_head(canvas: &mut Canvas, figure: &Figure, width: f64) -> f64 {
         .flat_map(|r| &r.panels)
         .flat_map(|p| &p.series)
     {
-        if !series.name.is_empty()
-            && series.note.is_empty()
-            && !entries.iter().any(|entry| entry.name == series.name)
-        {
+        if !series.name.is_empty() && !entries.iter().any(|entry| entry.name == series.name) {
             entries.push(Entry {
                 name: series.name.clone(),
                 look: (series.color, series.dashed),

@@ -114,7 +114,6 @@ impl<'a> Prepared<'a> {
             }
         }
         self.draw_lines(canvas, plot, &curves, to_y);
-        self.draw_notes(canvas, plot, &curves);
         self.draw_ends(canvas, plot, to_y);
     }
 
@@ -179,36 +178,6 @@ impl<'a> Prepared<'a> {
             // The baseline lies a fifth of the size above the frame's lower edge.
             let y = frame.bottom - 0.2 * LABEL_SIZE;
             canvas.text(frame.left, y, label, style);
-        }
-    }
-
-    /// Writes notes above their points, or below where another one stands.
-    fn draw_notes(&self, canvas: &mut Canvas, plot: Rect, curves: &[Vec<(f64, f64)>]) {
-        let mut placed: Vec<Rect> = Vec::new();
-        for (series, curve) in self.panel.series.iter().zip(curves) {
-            let Some(&(x, y)) = curve.first().filter(|_| !series.note.is_empty()) else {
-                continue;
-            };
-            let style = TextStyle::new(LABEL_SIZE, palette::text_color(series.color)).haloed();
-            let width = style.width(&series.note);
-            let left = (x - 0.5 * width).clamp(plot.left, (plot.right - width).max(plot.left));
-            let frame = |base: f64| Rect::new((left, base - LABEL_SIZE), (width, LABEL_SIZE));
-            let bases = [y - 12.0, y + 26.0, y + 42.0, y - 28.0];
-            let free = |base: &f64| {
-                let own = frame(*base);
-                own.bottom < plot.bottom && !placed.iter().any(|other| labels::overlap(&own, other))
-            };
-            let base = bases.into_iter().find(free).unwrap_or(bases[0]);
-            // A leader: two points may be nearer to each other than to their notes.
-            let end = if base < y {
-                base + 3.0
-            } else {
-                base - LABEL_SIZE
-            };
-            let stroke = Stroke::solid(palette::text_color(series.color), 0.8);
-            canvas.line((x, y), (x, end), stroke);
-            canvas.text(left, base, &series.note, style);
-            placed.push(frame(base));
         }
     }
 

@@ -67,8 +67,6 @@ pub struct Series {
     pub dashed: bool,
     /// Marked points.
     pub points: bool,
-    /// Text at the first point of the static drawing; the series then has no entry in its legend.
-    pub note: String,
 }
 
 /// A horizontal line with a label.

@@ -92,7 +92,7 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64
     heights
 }
 
-pub(crate) fn overlap(a: &Rect, b: &Rect) -> bool {
+fn overlap(a: &Rect, b: &Rect) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 

@@ -15,10 +15,21 @@ fn experiment(environment: &str, guardrail: &str) -> Experiment {
 }
 
 fn planned(experiment: &Experiment, horizon: Option<u64>, lift: Option<f64>) -> Plan {
-    let question = Question { horizon, lift };
+    let question = Question {
+        horizon,
+        lift,
+        traffic: None,
+    };
     plan(experiment, question, &Progress::default())
         .unwrap()
         .unwrap()
+}
+
+/// Times of an arm until an event.
+fn times<'a>(plan: &'a Plan, arm: &str, until: &str) -> &'a Times {
+    let mut times = plan.times.iter();
+    let own = times.find(|own| own.arm == arm && own.until == until);
+    own.unwrap()
 }
 
 /// An arm far better than the safe one, whose cost has to be proved.
@@ -42,15 +53,14 @@ fn at_most(n: u64, k: u64, p: f64) -> f64 {
 #[test]
 fn the_median_run_is_not_certified_before_the_binomial_limit() {
     let plan = planned(&wide_gap(), Some(3000), None);
-    let arm = &plan.arms[1];
-    assert_eq!((arm.share, plan.delta), (1.0, 0.01));
+    let times = times(&plan, "arm 1", "certified");
+    assert_eq!((times.share, plan.delta), (1.0, 0.01));
     // 90% of the arm are proved by t outcomes if its cost is below 0.5/0.9 at level δ.
     let proved = |t: u64| at_most(t, (0.2 * t as f64).floor() as u64, 0.5 / CERTIFIED) <= 0.01;
-    let least = arm.least.unwrap();
+    let least = times.least.unwrap();
     assert!(proved(least) && !proved(least - 1), "{least}");
     // The limit is that of a typical run: a lucky one may come before it.
-    let times = arm.certified.as_ref().unwrap();
-    assert!(times.quantile(0.5) >= Some(least), "{times:?}");
+    assert!(times.median >= Some(least), "{times:?}");
 }
 
 #[test]
@@ -61,14 +71,11 @@ fn a_lift_is_known_when_the_outcomes_so_far_say_so() {
         "{ name = 'spend', at_most = 0.25, safe_cost = 0.0 }",
     );
     let most = 0.02;
-    let Times(times) = planned(&own, Some(20_000), Some(most)).arms[1]
-        .lift
-        .clone()
-        .unwrap();
-    for (r, time) in times.into_iter().enumerate() {
+    let plan = planned(&own, Some(20_000), Some(most));
+    for (r, time) in times(&plan, "arm 1", "lift").runs.iter().enumerate() {
         let half_width = |horizon: u64| {
             let plan = planned(&own, Some(horizon), None);
-            let pulls = &plan.agent().runs[r].pulls;
+            let pulls = &plan.results.instances[0].agents[0].runs[r].pulls;
             let evidence = |n: u64, x: f64| {
                 let mut statistics = Mixture::default();
                 (0..n).for_each(|_| statistics.push(x));
@@ -83,7 +90,7 @@ fn a_lift_is_known_when_the_outcomes_so_far_say_so() {
         };
         let time = time.unwrap();
         assert!(half_width(time) <= most);
-        // Looks are a hundredth of the arm's outcomes apart.
+        // Looks are a fiftieth of the decisions apart.
         assert!(half_width(time - time / 30) > most, "run {r}: {time}");
     }
 }
@@ -94,14 +101,14 @@ fn watching_changes_nothing_and_a_longer_horizon_goes_on() {
     let short = planned(&own, Some(1500), Some(0.1));
     assert_eq!(short, planned(&own, Some(1500), Some(0.1)));
     let long = planned(&own, Some(3000), Some(0.1));
-    let within = |times: &Option<Times>| {
-        let times = times.iter().flat_map(|times| &times.0);
-        let within: Vec<_> = times.map(|time| time.filter(|t| *t <= 1500)).collect();
+    let within = |times: &Times| {
+        let runs = times.runs.iter();
+        let within: Vec<_> = runs.map(|time| time.filter(|t| *t <= 1450)).collect();
         within
     };
-    for (a, b) in short.arms.iter().zip(&long.arms) {
-        assert_eq!(within(&a.certified), within(&b.certified));
-        assert_eq!(within(&a.lift), within(&b.lift));
+    assert_eq!(short.times.len(), 2);
+    for (a, b) in short.times.iter().zip(&long.times) {
+        assert_eq!(within(a), within(b));
     }
     own.resolved.run.horizon = 1500;
     let unwatched = run(&[own], Options { no_timing: true }, &Progress::default());
@@ -111,42 +118,40 @@ fn watching_changes_nothing_and_a_longer_horizon_goes_on() {
 #[test]
 fn the_horizon_is_doubled_until_everything_has_happened() {
     let plan = planned(&wide_gap(), None, Some(0.1));
-    let all = |times: &Option<Times>| times.as_ref().is_none_or(|times| times.missed() == 0);
     let done = plan
-        .arms
+        .times
         .iter()
-        .all(|arm| all(&arm.certified) && all(&arm.lift));
-    assert!(plan.doubled && (done || plan.instance().horizon == 1_280_000));
-    assert_eq!(*plan.rounds.last().unwrap(), plan.instance().horizon);
-    for t in 0..plan.rounds.len() {
+        .all(|own| own.runs.iter().all(Option::is_some));
+    assert!(plan.question.horizon.is_none() && (done || plan.horizon == 1_280_000));
+    assert_eq!(plan.probability.last().unwrap().0, plan.horizon);
+    for (_, arms) in &plan.probability {
         assert!(
-            plan.arms
-                .iter()
-                .all(|arm| arm.probability[t].is_sorted() && arm.probability[t][2] <= 1.0 + 1e-9)
+            arms.iter()
+                .all(|own| own.is_sorted() && own[2] <= 1.0 + 1e-9)
         );
     }
 }
 
 #[test]
 fn what_does_not_happen_is_counted() {
-    let times = Times(vec![Some(1), None, Some(3), Some(2)]);
-    let quantiles = [0.25, 0.5, 0.75, 0.9].map(|share| times.quantile(share));
+    let own = Times {
+        runs: vec![Some(1), None, Some(3), Some(2)],
+        ..Times::default()
+    };
+    let quantiles = [0.25, 0.5, 0.75, 0.9].map(|share| own.quantile(share));
     assert_eq!(quantiles, [Some(1), Some(2), Some(3), None]);
-    assert_eq!(times.missed(), 1);
     // Too short for any proof; and an arm that the best policy leaves alone.
     let own = experiment(
         "rewards = [0.1, 0.9, 0.05], costs = [[0.0, 0.2, 0.1]]",
         "{ name = 'spend', at_most = 0.5, safe_cost = 0.0 }",
     );
     let plan = planned(&own, Some(5), Some(0.1));
-    let [safe, new, worse] = &plan.arms[..] else {
-        panic!()
-    };
-    assert!(safe.certified.is_none() && safe.lift.is_none());
-    assert!(worse.certified.is_none() && worse.share == 0.0);
-    assert_eq!(new.certified.as_ref().unwrap().missed(), 8);
-    assert_eq!(new.least, None);
-    assert_eq!(worse.lift.as_ref().unwrap().quantile(0.5), None);
+    assert!(plan.times.iter().all(|own| own.arm != plan.safe));
+    let worse = times(&plan, "arm 2", "certified");
+    assert!(worse.runs.is_empty() && worse.share == 0.0 && worse.least.is_none());
+    let new = times(&plan, "arm 1", "certified");
+    assert_eq!((new.missed, new.least, new.median), (8, None, None));
+    assert_eq!(times(&plan, "arm 2", "lift").q90, None);
 }
 
 #[test]
@@ -155,6 +160,7 @@ fn questions_without_an_answer_are_refused() {
         let question = Question {
             horizon: Some(10),
             lift: Some(lift),
+            traffic: None,
         };
         plan(experiment, question, &Progress::default())
             .unwrap_err()
