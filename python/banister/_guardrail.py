@@ -63,7 +63,7 @@ class Guardrail(_Declared):
 
 @dataclass(frozen=True)
 class Reward(_Declared):
-    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail; or the `signal` that it is.
+    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail; or its `signal`.
 
     >>> import banister
     >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))

@@ -255,8 +255,8 @@ class Api(Calls):
             decision: the decision; or the experiment's name, with the decision's `id`.
             id: the decision's id, if only the experiment's name is given.
             unit: or the unit that it is for.
-            report: an id of this report, where reports on a unit add up: with the same id it counts once. Without one, the
-                client makes one up.
+            report: an id of this report, where reports on a unit add up: with the same id it counts once. Without
+                one, the client makes one up.
             reward: the reward.
             costs: by guardrail; for a decision also in the order of the guardrails, or the number of a
                 single one.
@@ -330,7 +330,7 @@ class Api(Calls):
         return decode(Lifts, (yield from self._json("GET", f"{path(name)}/lift", params={"form": form})))
 
     @request
-    def health(self, name: str) -> Steps[Health]:
+    def health_of(self, name: str) -> Steps[Health]:
         """Returns whether the numbers can be trusted: each assumption with a light and a reason."""
         return decode(Health, (yield from self._json("GET", f"{path(name)}/health")))
 
