@@ -49,6 +49,16 @@ pub fn html(report: &ExperimentReport) -> String {
     )
 }
 
+/// Name of the reward's signal.
+fn reward(report: &ExperimentReport) -> &str {
+    report
+        .experiment
+        .reward
+        .signal
+        .as_deref()
+        .unwrap_or("reward")
+}
+
 /// An arm and its lift.
 type Row<'a> = (&'a ArmState, Option<&'a ArmLift>);
 
@@ -57,7 +67,8 @@ fn arms(report: &ExperimentReport) -> Vec<Row<'_>> {
     let mut arms: Vec<&ArmState> = report.state.arms.iter().collect();
     arms.sort_by_key(|arm| Reverse(arm.estimate.pulls));
     arms.truncate(MOST_ARMS);
-    let is_of = |own: &ArmLift, arm: &ArmState| own.signal == "reward" && own.arm == arm.name;
+    let reward = reward(report);
+    let is_of = |own: &ArmLift, arm: &ArmState| own.signal == reward && own.arm == arm.name;
     let lift = |arm| report.lift.lifts.iter().find(|own| is_of(own, arm));
     arms.into_iter().map(|arm| (arm, lift(arm))).collect()
 }
@@ -76,7 +87,8 @@ fn answer(report: &ExperimentReport, arms: &[Row<'_>], per: &str) -> String {
             (_, true) => format!("earned {known}{unit} less"),
             _ => "may have earned more or less".to_string(),
         };
-        format!("<b>{arm}</b> {earned} reward per {per} than <b>{safe}</b> {range}, and ")
+        let reward = text(reward(report));
+        format!("<b>{arm}</b> {earned} {reward} per {per} than <b>{safe}</b> {range}, and ")
     });
     let broken = report.guardrails.iter().filter(|own| !own.held);
     let broken: Vec<String> = broken.map(|own| text(&own.name)).collect();

@@ -123,10 +123,11 @@ impl From<OfferedAction> for Candidate {
 }
 
 impl DecisionRequest {
-    /// Digest of everything but the id, to recognise a repeated request; 0 where there is nothing else.
+    /// Digest of everything but the id or unit, to recognise a repeated request; 0 where there is nothing else.
     pub(super) fn digest(&self) -> Result<u64, Refusal> {
         let anonymous = Self {
             id: None,
+            unit: None,
             ..self.clone()
         };
         if anonymous == Self::default() {
