@@ -62,6 +62,16 @@ pub struct Users {
     /// Distance of a user's means from those of all: above or below, as likely, for all arms and signals alike, in
     /// units of the ranges.
     pub spread: f64,
+    /// Outcomes of which a round has the mean: with `rounds = 1` each user is decided for, and learned, as one unit.
+    #[serde(default = "one")]
+    pub outcomes: u64,
+}
+
+/// Most outcomes of a round.
+const MOST_OUTCOMES: u64 = 10_000;
+
+fn one() -> u64 {
+    1
 }
 
 /// A path as it is followed.
@@ -169,6 +179,11 @@ impl Moving {
                 let allowed = "must be at least 1";
                 return Err(Error::invalid("environment.users.rounds", 0, allowed));
             }
+            if !(1..=MOST_OUTCOMES).contains(&users.outcomes) {
+                let (field, n) = ("environment.users.outcomes", users.outcomes);
+                let allowed = format!("must lie in [1, {MOST_OUTCOMES}]");
+                return Err(Error::invalid(field, n, allowed));
+            }
             if !(0.0..=1.0).contains(&users.spread) {
                 let field = "environment.users.spread";
                 return Err(Error::invalid(field, users.spread, "must lie in [0, 1]"));
@@ -204,6 +219,7 @@ impl World for Moving {
             rng: stream(start.seed, u64::MAX - start.run),
             user: self.arms.clone(),
             side: 0.0,
+            room: vec![0.0; self.signals.len()],
             t: 0,
         }))
     }
@@ -247,6 +263,8 @@ struct MovingRun<'a> {
     rng: ChaCha8Rng,
     /// Side on which the user's means lie.
     side: f64,
+    /// Costs of one of its outcomes.
+    room: Vec<f64>,
     t: u64,
 }
 
@@ -288,9 +306,9 @@ impl WorldRun for MovingRun<'_> {
     }
 
     fn pull(&mut self, _: &WorldRound, pull: Pull<'_>) -> Result<f64, Error> {
-        if self.side == 0.0 {
+        let Some(users) = self.world.users else {
             return Ok(self.now.pull_scaled(pull));
-        }
+        };
         // The user's own means, for this round.
         let (world, arm) = (self.world, pull.action);
         for s in 0..=pull.costs.len() {
@@ -298,6 +316,31 @@ impl WorldRun for MovingRun<'_> {
             let mean = self.now.mean(arm, s) + self.side * signal.unit();
             (self.user).set_mean(world.family, signal, (arm, s), mean)?;
         }
-        Ok(self.user.pull_scaled(pull))
+        if users.outcomes == 1 {
+            return Ok(self.user.pull_scaled(pull));
+        }
+        let Pull {
+            scale, rng, costs, ..
+        } = pull;
+        costs.fill(0.0);
+        let mut reward = 0.0;
+        for _ in 0..users.outcomes {
+            let (rng, own) = (&mut *rng, &mut self.room[..costs.len()]);
+            reward += self.user.pull_scaled(Pull {
+                action: arm,
+                scale,
+                rng,
+                costs: own,
+            });
+            for (cost, own) in costs.iter_mut().zip(&self.room) {
+                *cost += own;
+            }
+        }
+        // Rounding must not carry a mean out of its range.
+        let mean = |s: usize, sum: f64| world.signal(arm, s).counted(sum / users.outcomes as f64);
+        for (i, cost) in costs.iter_mut().enumerate() {
+            *cost = mean(i + 1, *cost);
+        }
+        Ok(mean(0, reward))
     }
 }

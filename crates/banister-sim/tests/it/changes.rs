@@ -169,12 +169,13 @@ fn a_season_that_is_declared_is_kept_and_one_that_is_not_is_broken() {
     assert!(violations(&blind).iter().all(|&n| n > 5_000));
 }
 
-/// Users who come back make outcomes dependent; the mean of all users is what policies are judged by.
+/// Users who come back make outcomes dependent; the mean of all users is what policies are judged by. Decided for and
+/// learned as one unit each, they keep what independent outcomes keep.
 #[test]
 fn users_who_come_back_break_what_independent_outcomes_keep() {
     let agent = "[[agent]]\nkind = \"opb\"\ndelta = 0.1\non_breach = \"alert\"";
-    let violating = |rounds: u64| {
-        let users = format!("users = {{ rounds = {rounds}, spread = 0.1 }}");
+    let violating = |rounds: u64, outcomes: u64, horizon: u64| {
+        let users = format!("users = {{ rounds = {rounds}, spread = 0.1, outcomes = {outcomes} }}");
         let start = SEASON.find("moves").expect("moves");
         let end = SEASON.find("[[guardrail]]").expect("a guardrail");
         let toml = format!("{}{users}\n{}", &SEASON[..start], &SEASON[end..]);
@@ -182,7 +183,7 @@ fn users_who_come_back_break_what_independent_outcomes_keep() {
             .replace("drift =", "# drift =")
             .replace("runs = 4", "runs = 60");
         let toml = toml
-            .replace("horizon = 60000", "horizon = 10000")
+            .replace("horizon = 60000", &format!("horizon = {horizon}"))
             .replace("0.02, 0.15", "0.1, 0.2");
         let toml = toml
             .replace("at_most = 0.12", "at_most = 0.15")
@@ -190,9 +191,11 @@ fn users_who_come_back_break_what_independent_outcomes_keep() {
         let runs = runs_of(&format!("{toml}{agent}")).remove(0).1;
         runs.iter().filter(|run| run.violations > Some(0)).count()
     };
-    let (alone, together) = (violating(1), violating(200));
-    println!("{alone} and {together} of 60 runs violate");
+    let (alone, together) = (violating(1, 1, 10_000), violating(200, 1, 10_000));
+    let units = violating(1, 200, 1000);
+    println!("{alone}, {together} and {units} of 60 runs violate");
     assert!(alone <= 6 + 7 && together >= 20, "{alone}, {together}");
+    assert!(units <= 6 + 7, "{units}");
 }
 
 #[test]
