@@ -37,8 +37,8 @@ pub(crate) struct ActionSet {
     pub costs: Arc<Vec<String>>,
     /// Names of the signals that guardrails are weighted sums of.
     pub signals: Vec<String>,
-    /// True for guardrails whose signal has a cap.
-    pub promises: Arc<Vec<Promise>>,
+    /// Of guardrails: whether the signal has a cap, and what is promised in words. Binary formats leave nothing out.
+    pub promises: Arc<Vec<(bool, Option<String>)>>,
     /// The assumptions that certificates rest on.
     pub assumptions: Arc<Vec<Assumption>>,
     /// Number of actions, retired arms included.
@@ -376,7 +376,14 @@ impl Decision {
     #[getter]
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rests_on = self.set.assumptions.to_vec();
-        let certificate = to_python(py, &self.policy.certificate(&self.set.promises, rests_on))?;
+        let named = self.set.guardrails.iter().zip(self.set.promises.iter());
+        let named = named.map(|(name, (capped, promise))| Promise {
+            name: name.clone(),
+            capped: *capped,
+            promise: promise.clone(),
+        });
+        let named: Vec<Promise> = named.collect();
+        let certificate = to_python(py, &self.policy.certificate(&named, rests_on))?;
         let class = py.import("banister.client.types")?.getattr("Certificate")?;
         let codec = py.import("banister.client.codec")?;
         codec.call_method1("decode", (class, certificate))

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use banister::decision::Promise;
 use banister::fields::Fields;
 use banister::monitor::Alarm;
 use banister::{
@@ -136,7 +135,10 @@ impl AgentState {
     ) -> Self {
         let guardrails = problem.guardrails.iter().map(|g| g.name.clone());
         let costs = problem.measured().into_iter().map(|own| own.name);
-        let promises = problem.guardrails.iter().map(Promise::from);
+        let promises = problem
+            .guardrails
+            .iter()
+            .map(|g| (g.cap.is_some(), g.in_words()));
         let mut state = Self {
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),

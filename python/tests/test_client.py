@@ -510,7 +510,7 @@ def test_an_audit(ask: Any) -> None:
     assert (audit.known[0].action, audit.known[0].pulls) == ("bold", None)
     assert [event.kind for event in audit.events] == ["decision", "part"]
     assert (audit.outcome.reward, audit.outcome.costs) == (None, {"complaints": 0.0})
-    assert audit.to_dict()["certificate"]["guardrails"][0] == {**PROVEN, "capped": False}
+    assert audit.to_dict()["certificate"]["guardrails"][0] == {**PROVEN, "capped": False, "promise": None}
 
 
 def test_the_list_of_decisions_is_paged(ask: Any) -> None:

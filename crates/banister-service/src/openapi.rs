@@ -54,6 +54,9 @@ fn operation(route: &Route) -> Value {
     let (status, gives) = &route.gives;
     let content = match gives {
         Gives::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
+        Gives::Page(schema) => json!({
+            "application/json": { "schema": reference(schema) }, "text/html": { "schema": {} },
+        }),
         Gives::Media(kinds) => kinds
             .iter()
             .map(|kind| (kind.to_string(), json!({ "schema": {} })))

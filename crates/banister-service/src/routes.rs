@@ -72,6 +72,8 @@ pub enum Takes {
 pub enum Gives {
     /// JSON of a schema.
     Json(&'static str),
+    /// The same, or a page for people.
+    Page(&'static str),
     /// Something else, by media types.
     Media(&'static [&'static str]),
 }
@@ -242,7 +244,7 @@ pub static ROUTES: &[Route] = &[
         (200, Gives::Json("Health")), &[], &[404, 503], get(worth::health)),
     route!(GET "/v1/experiments/{name}/report", Read, "read_report",
         "A report for people, as JSON or as a page to print", Takes::Nothing,
-        (200, Gives::Json("ExperimentReport")), &[REPORT_FORMAT], &[400, 404, 503], get(worth::report)),
+        (200, Gives::Page("ExperimentReport")), &[REPORT_FORMAT], &[400, 404, 503], get(worth::report)),
     route!(GET "/v1/experiments/{name}/changes", Read, "list_changes",
         "Changes of an experiment and their authors, newest first", Takes::Nothing,
         (200, Gives::Json("ChangeList")), &[LIMIT, BEFORE], &[400, 404, 503], get(changes::list)),
