@@ -93,6 +93,7 @@ class Experiment:
                 "imported": self.imported,
                 "forced": 0,
                 "moved": 0,
+                "full": 0,
             },
             "alarm": {"reason": "paused", "since": TIME, "decision": None} if self.status == "paused" else None,
             "refusing": None,

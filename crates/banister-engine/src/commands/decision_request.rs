@@ -15,7 +15,6 @@ use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
     Experiment, ExperimentInfo, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
-    check_unit,
 };
 
 /// A request for a decision.
@@ -27,10 +26,10 @@ pub struct DecisionRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub id: Option<String>,
-    /// The unit, if the experiment declares one: it has the same arm for its period. 1 to 100 characters, no control
-    /// characters and no `#`, not starting with `@`.
+    /// The unit, if the experiment declares one: it has the same arm for its period. 1 to 128 characters, no control
+    /// characters, not starting with `@`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = 128))]
     pub unit: Option<String>,
     /// The context, if the experiment declares one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +144,7 @@ pub(super) fn take_unit(
     match (&info.unit, request.unit.take()) {
         (None, None) => Ok(None),
         (Some(_), Some(unit)) => {
-            check_unit(&unit)?;
+            check_id("unit", &unit)?;
             if let Some(id) = &request.id {
                 let allowed = "a unit's decision is known by the unit: omit it";
                 return Err(Refusal::invalid("id", id, allowed));
@@ -157,10 +156,8 @@ pub(super) fn take_unit(
             Err(Refusal::invalid("unit", "given", allowed))
         }
         (Some(own), None) => {
-            let allowed = format!(
-                "every decision of this experiment is for a {}: name it",
-                own.name
-            );
+            let name = &own.name;
+            let allowed = format!("every decision of this experiment is for a {name}: name it");
             Err(Refusal::invalid("unit", "absent", allowed))
         }
     }

@@ -13,7 +13,7 @@ use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{
-    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names, check_unit,
+    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names,
 };
 use crate::store::Key;
 
@@ -93,7 +93,7 @@ impl Command for Report {
         let (key, unit) = (experiment.key, experiment.info.unit.clone());
         let mut record = match (&unit, &report.unit) {
             (Some(own), Some(unit)) => {
-                check_unit(unit)?;
+                check_id("unit", unit)?;
                 let standing = transaction.standing(key, own, unit);
                 standing.ok_or_else(|| Refusal::unknown("decision for the unit", unit))?
             }
@@ -196,33 +196,19 @@ fn closed(outcome: &OutcomeSoFar, decision: &str) -> Refusal {
 impl OutcomeReport {
     /// Puts signals where the core has them: the reward's, and the costs.
     fn take_signals(&mut self, experiment: &Experiment) -> Result<(), Refusal> {
-        let reward = experiment
-            .checked
-            .standard
-            .declared
-            .reward
-            .signal
-            .as_deref();
+        let reward = experiment.checked.standard.signal_name(0);
         for (name, value) in std::mem::take(&mut self.signals) {
-            let is_reward = reward == Some(name.as_str());
-            let twice = if is_reward {
-                self.reward.is_some() && value.is_some()
+            let field = format!("signals.{name}");
+            let place = if name == reward {
+                &mut self.reward
             } else {
-                self.costs.contains_key(&name)
+                self.costs.entry(name).or_default()
             };
-            if twice {
+            if place.is_some() {
                 let allowed = "it is given twice: give it once";
-                return Err(Refusal::invalid(
-                    format!("signals.{name}"),
-                    "given",
-                    allowed,
-                ));
+                return Err(Refusal::invalid(field, "given", allowed));
             }
-            if is_reward {
-                self.reward = self.reward.or(value);
-            } else {
-                self.costs.insert(name, value);
-            }
+            *place = value;
         }
         Ok(())
     }
@@ -287,6 +273,7 @@ impl Transaction<'_> {
             let event = Event::Added {
                 part,
                 report: number,
+                is_last: so_far.reports.len() == MOST_REPORTS,
             };
             self.write_report(info.key, record.number, event);
         }

@@ -83,10 +83,11 @@ pub enum Event {
         arm: u32,
         weights: String,
     },
-    /// One more report on a unit, and the digest of the id that it came with.
+    /// One more report on a unit, the digest of the id that it came with, and whether the unit may have no more.
     Added {
         part: Part,
         report: u64,
+        is_last: bool,
     },
     /// A unit was given another arm before its period was over, and teaches nothing.
     Moved {

@@ -136,7 +136,7 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
         let (author, event) = record.read()?;
         match event {
             Event::Part(part) => so_far.part = part,
-            Event::Added { part, report } => so_far.add(&part, report),
+            Event::Added { part, report, .. } => so_far.add(&part, report),
             Event::Moved { decision, .. } => {
                 so_far.complete = Some(true);
                 so_far.moved = Some((record.number, decision));

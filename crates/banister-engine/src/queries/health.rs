@@ -59,17 +59,39 @@ pub enum Light {
     Red,
 }
 
+/// A light and its reason.
+type Finding = (Light, String);
+
 impl Health {
     pub(super) fn of(experiment: &Experiment, lifts: &LiftsView) -> Self {
-        let mut checks = vec![
-            assignment(experiment),
-            alarms(experiment),
-            missing(experiment),
-            unreported(experiment),
-            delays(experiment),
+        let declared = &experiment.checked.declaration;
+        let units =
+            (declared.unit.as_ref()).map_or(String::new(), |unit| format!("{}s", unit.name));
+        let found = [
+            ("assignment", Some(assignment(experiment))),
+            ("monitors", Some(monitors(experiment))),
+            ("missing outcomes", Some(missing(experiment))),
+            ("traffic without outcomes", Some(unreported(experiment))),
+            ("delay", Some(delay(experiment))),
+            (
+                &units,
+                declared
+                    .unit
+                    .as_ref()
+                    .map(|_| self::units(experiment, &units)),
+            ),
+            ("A/A", declared.a_a.then(|| same_arms(&lifts.lifts))),
         ];
-        checks.extend(units(experiment));
-        checks.extend(same_arms(experiment, &lifts.lifts));
+        let checks = found.into_iter().filter_map(|(name, found)| {
+            let (light, reason) = found?;
+            let name = name.to_string();
+            Some(Check {
+                name,
+                light,
+                reason,
+            })
+        });
+        let checks: Vec<Check> = checks.collect();
         let worst = checks.iter().map(|check| check.light).max();
         Self {
             experiment: experiment.info.experiment.clone(),
@@ -80,221 +102,169 @@ impl Health {
     }
 }
 
-fn check(name: &str, light: Light, reason: impl Into<String>) -> Check {
-    Check {
-        name: name.into(),
-        light,
-        reason: reason.into(),
-    }
+/// Amber if somebody should look.
+fn amber(looks: bool) -> Light {
+    if looks { Light::Amber } else { Light::Green }
 }
 
 fn share(part: u64, whole: u64) -> String {
-    format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
+    let percent = 100.0 * part as f64 / whole.max(1) as f64;
+    format!("{part} of {whole} ({percent:.1}%)")
 }
 
-/// Are arms drawn with the probabilities that the log says?
-fn assignment(experiment: &Experiment) -> Check {
-    let name = "assignment";
+/// The first few of many.
+fn listed(words: impl Iterator<Item = String>) -> String {
+    words.take(8).collect::<Vec<_>>().join(", ")
+}
+
+/// Draws of arms against the probabilities of the log.
+fn assignment(experiment: &Experiment) -> Finding {
     let own = &experiment.trace.assigned;
     let each = experiment.arms.iter().zip(&own.arms);
     let each = each.filter(|(_, (drawn, expected))| *drawn > 0 || *expected > 0.0);
-    let shown: Vec<String> = (each.take(8))
-        .map(|(arm, (drawn, expected))| format!("{} {drawn} ({expected:.0} expected)", arm.name))
-        .collect();
-    let shown = shown.join(", ");
+    let shown =
+        listed(each.map(|(arm, (drawn, expected))| {
+            format!("{} {drawn} ({expected:.0} expected)", arm.name)
+        }));
     if experiment.checked.declaration.shadow {
         let reason = "in shadow mode the caller assigns: nothing is drawn here";
-        return check(name, Light::Green, reason);
+        (Light::Green, reason.into())
+    } else if own.surprises.is_shown() {
+        let reason = "arms were not drawn with the probabilities of the log, at level 0.001";
+        (Light::Red, format!("{reason}: {shown}"))
+    } else if own.decisions == 0 {
+        let reason = "no decision was compared with its policy yet";
+        (Light::Amber, reason.into())
+    } else {
+        (
+            Light::Green,
+            format!("arms are drawn as policies say: {shown}"),
+        )
     }
-    if own.surprises.is_shown() {
-        let reason = format!(
-            "arms were not drawn with the probabilities of the log, at level 0.001: {shown}"
-        );
-        return check(name, Light::Red, reason);
-    }
-    if own.decisions == 0 {
-        return check(
-            name,
-            Light::Amber,
-            "no decision was compared with its policy yet",
-        );
-    }
-    check(
-        name,
-        Light::Green,
-        format!("arms are drawn as policies say: {shown}"),
-    )
 }
 
-/// Do the monitors hold an assumption for broken?
-fn alarms(experiment: &Experiment) -> Check {
-    let name = "monitors";
+/// Alarms that nobody has acknowledged, breaches before warnings.
+fn monitors(experiment: &Experiment) -> Finding {
     let mut open: Vec<_> = experiment.open_alarms().collect();
     open.sort_by_key(|alarm| alarm.alarm.kind.is_warning());
-    match open.first() {
-        Some(first) => {
-            let light = if first.alarm.kind.is_warning() {
-                Light::Amber
-            } else {
-                Light::Red
-            };
-            let more = match open.len() - 1 {
-                0 => String::new(),
-                n => format!("; and {n} more"),
-            };
-            check(name, light, format!("{}{more}", first.alarm.message))
-        }
-        None if experiment.on_breach().is_none() => {
-            check(name, Light::Amber, "nothing watches this agent")
-        }
-        None => check(
-            name,
-            Light::Green,
+    let Some(first) = open.first() else {
+        let watched = experiment.on_breach().is_some();
+        let reason = [
+            "nothing watches this agent",
             "no breach, drift or change of a mean was seen",
-        ),
-    }
+        ];
+        return (amber(!watched), reason[usize::from(watched)].into());
+    };
+    let light = if first.alarm.kind.is_warning() {
+        Light::Amber
+    } else {
+        Light::Red
+    };
+    let more = Some(open.len() - 1).filter(|n| *n > 0);
+    let more = more.map_or(String::new(), |n| format!("; and {n} more"));
+    (light, format!("{}{more}", first.alarm.message))
 }
 
-/// Do arms differ in what they lose?
-fn missing(experiment: &Experiment) -> Check {
-    let name = "missing outcomes";
+/// Outcomes that never came, by arm.
+fn missing(experiment: &Experiment) -> Finding {
     let counts = &experiment.counts;
     if experiment.checked.declaration.ttl_seconds.is_none() {
         let reason = "no time to live is declared: what never comes is not noticed, and early outcomes count first";
-        return check(name, Light::Amber, reason);
+        return (Light::Amber, reason.into());
     }
-    let rates: Vec<String> = (experiment.arms.iter().enumerate())
-        .filter_map(|(place, arm)| {
-            let own = experiment.missing.of(place)?;
-            Some(format!("{} {}", arm.name, share(own.missing, own.matured)))
-        })
-        .take(8)
-        .collect();
+    let arms = experiment.arms.iter().enumerate();
+    let rates = listed(arms.filter_map(|(place, arm)| {
+        let own = experiment.missing.of(place)?;
+        Some(format!("{} {}", arm.name, share(own.missing, own.matured)))
+    }));
     if experiment.missing.evidence() >= 1000.0 {
-        let reason = format!(
-            "outcomes are missing, and not at random: {}",
-            rates.join(", ")
-        );
-        return check(name, Light::Red, reason);
+        let reason = format!("outcomes are missing, and not at random: {rates}");
+        return (Light::Red, reason);
     }
     let all = counts.missing + counts.outcomes;
     let reason = match counts.missing {
         0 => format!("none of {all} outcomes is missing"),
-        n => format!(
-            "{n} of {all} are missing, and arms do not differ: {}",
-            rates.join(", ")
-        ),
+        n => format!("{n} of {all} are missing, and arms do not differ: {rates}"),
     };
-    check(name, Light::Green, reason)
+    (Light::Green, reason)
 }
 
-/// Is there an outcome for what was decided?
-fn unreported(experiment: &Experiment) -> Check {
-    let (name, counts) = ("traffic without outcomes", &experiment.counts);
-    // With a time to live those that got the default, or nothing, are expired.
+/// Decisions without an outcome. With a time to live those that got the default, or nothing, are expired.
+fn unreported(experiment: &Experiment) -> Finding {
+    let counts = &experiment.counts;
     let settled = counts.outcomes + counts.missing + counts.moved;
-    let (open, what) = if experiment.checked.declaration.ttl_seconds.is_some() {
-        (counts.expired, "got no outcome in time")
-    } else {
-        (
-            counts.decisions.saturating_sub(settled),
-            "have no outcome yet",
-        )
+    let (open, whole, what) = match experiment.checked.declaration.ttl_seconds {
+        Some(_) => (counts.expired, settled, "got no outcome in time"),
+        None => {
+            let open = counts.decisions.saturating_sub(settled);
+            (open, counts.decisions, "have no outcome yet")
+        }
     };
-    let whole = if experiment.checked.declaration.ttl_seconds.is_some() {
-        settled
-    } else {
-        counts.decisions
-    };
-    let light = if whole >= ENOUGH && open as f64 > MANY * whole as f64 {
-        Light::Amber
-    } else {
-        Light::Green
-    };
-    check(
-        name,
-        light,
-        format!(
-            "{open} of {whole} decisions ({}) {what}",
-            share(open, whole)
-        ),
+    let looks = whole >= ENOUGH && open as f64 > MANY * whole as f64;
+    (
+        amber(looks),
+        format!("decisions: {} {what}", share(open, whole)),
     )
 }
 
-/// Do outcomes of some arms come later than those of others?
-fn delays(experiment: &Experiment) -> Check {
-    let name = "delay";
-    let seen = experiment.trace.delays.iter().enumerate();
+/// Time until outcomes come, of the fastest arm and of the slowest.
+fn delay(experiment: &Experiment) -> Finding {
+    let seen = experiment.arms.iter().zip(&experiment.trace.delays);
     let seen = seen.filter(|(_, own)| own.count >= ENOUGH);
     let mut means: Vec<(f64, &str)> = seen
-        .map(|(place, own)| (own.sum / own.count as f64, &*experiment.arms[place].name))
+        .map(|(arm, own)| (own.sum / own.count as f64, &*arm.name))
         .collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some((least, fast)), Some((most, slow))) = (means.first(), means.last()) else {
-        return check(
-            name,
-            Light::Green,
-            "too few outcomes to compare how late they come",
-        );
+        let reason = "too few outcomes to compare how late they come";
+        return (Light::Green, reason.into());
     };
-    let shown = format!("{least:.1} s after decisions for {fast}, {most:.1} s for {slow}");
-    if *most > LATE * least.max(1.0) && experiment.checked.declaration.ttl_seconds.is_none() {
-        let reason = format!(
-            "outcomes come {shown}: until they are in, arms are not comparable; declare a time to live"
-        );
-        return check(name, Light::Amber, reason);
+    let shown =
+        format!("outcomes come {least:.1} s after decisions for {fast}, {most:.1} s for {slow}");
+    let waits = experiment.checked.declaration.ttl_seconds.is_none();
+    if *most > LATE * least.max(1.0) && waits {
+        let reason = "until they are in, arms are not comparable; declare a time to live";
+        return (Light::Amber, format!("{shown}: {reason}"));
     }
-    check(name, Light::Green, format!("outcomes come {shown}"))
+    (Light::Green, shown)
 }
 
-/// What is special about units.
-fn units(experiment: &Experiment) -> Option<Check> {
-    let unit = experiment.checked.declaration.unit.as_ref()?;
-    let (name, counts) = (format!("{}s", unit.name), &experiment.counts);
-    let mut light = Light::Green;
-    let mut reason = format!("{} {name} were assigned, none was moved", counts.decisions);
-    if counts.moved > 0 {
-        reason = format!(
-            "{} of {} {name} ({}) were given another arm before their time was over, and are not learned",
-            counts.moved,
-            counts.decisions,
-            share(counts.moved, counts.decisions)
-        );
-        light = if counts.moved * 10 > counts.decisions {
-            Light::Amber
-        } else {
-            Light::Green
-        };
-    }
-    Some(check(&name, light, reason))
+/// Units that were given another arm within their period, and those with more outcomes than are added up.
+fn units(experiment: &Experiment, name: &str) -> Finding {
+    let counts = &experiment.counts;
+    let (moved, full) = [counts.moved, counts.full]
+        .map(|n| share(n, counts.decisions))
+        .into();
+    let reason = format!(
+        "of the {name}, {moved} were given another arm before their time was over and are not learned, {full} reported \
+         more often than is added up"
+    );
+    (
+        amber(counts.moved * 10 > counts.decisions || counts.full > 0),
+        reason,
+    )
 }
 
-/// Where all arms are the same, do they look so?
-fn same_arms(experiment: &Experiment, lifts: &[ArmLift]) -> Option<Check> {
-    let name = "A/A";
-    if !experiment.checked.declaration.a_a {
-        return None;
-    }
+/// Differences between arms that are declared to be the same.
+fn same_arms(lifts: &[ArmLift]) -> Finding {
     let differs = |own: &&ArmLift| own.difference.lower > 0.0 || own.difference.upper < 0.0;
-    let all = lifts.len();
     let chance = 100.0 * lifts.iter().map(|own| 1.0 - own.confidence).sum::<f64>();
-    Some(match lifts.iter().find(differs) {
-        Some(own) => check(
-            name,
-            Light::Red,
-            format!(
-                "all arms are the same, but {} of {} differs from the safe arm's by {:.3} to {:.3}: something between the \
-                 decision and the report treats them differently (by chance: at most {chance:.0}%)",
-                own.signal, own.arm, own.difference.lower, own.difference.upper
-            ),
-        ),
-        None if all == 0 => check(name, Light::Amber, "there is nothing to compare yet"),
-        None => check(
-            name,
-            Light::Green,
-            format!("all {all} differences to the safe arm may be 0, as they should"),
-        ),
-    })
+    match (lifts.iter().find(differs), lifts.len()) {
+        (Some(own), _) => {
+            let (signal, arm, by) = (&own.signal, &own.arm, own.difference);
+            let reason = format!(
+                "all arms are the same, but {signal} of {arm} differs from the safe arm's by {:.3} to {:.3}: something \
+                 between the decision and the report treats them differently (by chance: at most {chance:.0}%)",
+                by.lower, by.upper
+            );
+            (Light::Red, reason)
+        }
+        (None, 0) => (Light::Amber, "there is nothing to compare yet".into()),
+        (None, all) => {
+            let reason = format!("all {all} differences to the safe arm may be 0, as they should");
+            (Light::Green, reason)
+        }
+    }
 }
 
 impl Query for ReadHealth {

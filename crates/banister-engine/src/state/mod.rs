@@ -34,9 +34,7 @@ pub use declaration::{
     GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
     StopWhen, Unit,
 };
-pub(crate) use declaration::{
-    LARGEST_FEATURE, check_cost_names, check_label, check_length, check_unit, round,
-};
+pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::reserve;
 pub use experiment::{
     AlarmRaised, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ForcedSafe, Imported,

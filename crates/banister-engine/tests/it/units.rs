@@ -242,7 +242,7 @@ fn told_prices_move_the_fewest_units(place: &Place) {
 fn a_unit_for_ever_has_one_outcome(place: &Place) {
     let engine = Engine::start(&place.database);
     let mut declaration = on_units(json!(null));
-    declaration["unit"] = json!("user");
+    declaration["unit"] = json!({"name": "user"});
     engine.create(declaration).unwrap();
     let first = arms(&engine, 20);
     let whole = json!({"unit": "u3", "reward": 2, "costs": {"errors": 1}});
@@ -277,7 +277,7 @@ fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
         (Some(3600.0), Some(3600.0))
     );
     refusal(engine.decide_with("x", json!({})), "unit");
-    refusal(engine.decide_with("x", json!({"unit": "a#1"})), "unit");
+    refusal(engine.decide_with("x", json!({"unit": "@1"})), "unit");
     refusal(engine.decide_with("x", json!({"unit": ""})), "unit");
     refusal(
         engine.decide_with("x", json!({"unit": "a", "id": "b"})),
@@ -297,10 +297,9 @@ fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
         own[key] = value;
         engine.create(own)
     };
-    refusal(
-        declared("unit", json!({"name": "user", "period": "soon"})),
-        "unit.period",
-    );
+    let soon = json!({"name": "user", "period": "soon"});
+    let error = serde_json::from_value::<banister_engine::Unit>(soon).unwrap_err();
+    assert!(error.to_string().contains("`period` is `soon`"), "{error}");
     refusal(
         declared("unit", json!({"name": "user", "period": -5})),
         "ttl_seconds",

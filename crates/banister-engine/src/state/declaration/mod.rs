@@ -33,7 +33,6 @@ use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
 use problem::problem_field;
 pub use segments::{GivenSegment, SegmentFields, Segments};
-pub(crate) use unit::check_unit;
 pub use unit::{Combine, Unit};
 
 /// Most arms of an experiment, and most candidate actions of a decision.

@@ -6,77 +6,58 @@
 //! replica. Periods roll: a unit's next one begins with its first decision after the last one.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{CheckedDeclaration, Kind};
 use crate::events::digest;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
-/// Longest name of a unit, in characters: with its period it is the id of a decision.
-const LONGEST_UNIT: usize = 100;
-
 /// What is randomised and learned in place of single decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "GivenUnit")]
-#[schemars(with = "GivenUnit")]
+#[serde(deny_unknown_fields)]
 pub struct Unit {
-    /// What it is, such as `user`.
+    /// Its name in sentences, such as `user`.
     pub name: String,
-    /// Seconds for which a unit keeps its arm, and over which its outcome is taken; absent: for ever.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Time for which a unit keeps its arm, from its first decision on, and over which its outcome is taken: seconds, a
+    /// text such as `7d`, `12h` or `30m`, or `forever`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "period")]
+    #[schemars(with = "Option<Period>")]
     pub period: Option<f64>,
-    /// How a unit's reports make its outcome.
+    /// Way in which a unit's reports make its outcome.
+    #[serde(default)]
     pub outcomes: Combine,
-    /// Key of the hash, drawn when the experiment is created.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Key of the hash; drawn when the experiment is created, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// A unit as declared: its name, or an object.
-#[derive(Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    deny_unknown_fields,
-    expecting = "a unit is its name, such as \"user\", or an object with `name`, `period` and `outcomes`"
-)]
-enum GivenUnit {
-    /// For ever.
-    Name(String),
-    /// With a period.
-    Unit {
-        /// What it is, such as `user`.
-        name: String,
-        /// How long a unit keeps its arm, from its first decision on: seconds, a text such as `7d`, `12h` or `30m`, or
-        /// `forever`.
-        #[serde(default)]
-        period: GivenPeriod,
-        /// How a unit's reports make its outcome.
-        #[serde(default)]
-        outcomes: Combine,
-        /// Key of the hash; drawn where absent.
-        #[serde(default)]
-        seed: Option<u64>,
-    },
-}
-
+/// Seconds, a text such as `7d`, or `forever`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "a period is seconds, a text such as \"7d\", or \"forever\""
 )]
-enum GivenPeriod {
+enum Period {
     Seconds(f64),
     Text(String),
 }
 
-impl Default for GivenPeriod {
-    fn default() -> Self {
-        Self::Text("forever".into())
-    }
+fn period<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> {
+    let text = match Option::deserialize(given)? {
+        Some(Period::Seconds(seconds)) => return Ok(Some(seconds)),
+        Some(Period::Text(text)) if text != "forever" => text,
+        _ => return Ok(None),
+    };
+    let allowed = "must be seconds, a text such as `7d`, `12h` or `30m`, or `forever`";
+    let found = humantime::parse_duration(&text);
+    let found = found.map_err(|_| D::Error::custom(format!("`period` is `{text}`: {allowed}")))?;
+    Ok(Some(found.as_secs_f64()))
 }
 
-/// How a unit's reports make its outcome.
+/// Way in which a unit's reports make its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Combine {
@@ -87,41 +68,6 @@ pub enum Combine {
     Mean,
 }
 
-impl From<GivenUnit> for Unit {
-    fn from(given: GivenUnit) -> Self {
-        match given {
-            GivenUnit::Name(name) => Self {
-                name,
-                period: None,
-                outcomes: Combine::Sum,
-                seed: None,
-            },
-            GivenUnit::Unit {
-                name,
-                period,
-                outcomes,
-                seed,
-            } => Self {
-                name,
-                period: match period {
-                    GivenPeriod::Seconds(seconds) => Some(seconds),
-                    GivenPeriod::Text(text) if text == "forever" => None,
-                    // NaN is refused by name.
-                    GivenPeriod::Text(text) => Some(seconds(&text).unwrap_or(f64::NAN)),
-                },
-                outcomes,
-                seed,
-            },
-        }
-    }
-}
-
-/// Seconds of a text such as `7d`.
-fn seconds(text: &str) -> Option<f64> {
-    let found = humantime::parse_duration(text).ok()?;
-    Some(found.as_secs_f64())
-}
-
 impl Unit {
     /// Ids that the decision of a unit at a time may have, the newest first: its period began in this stretch of time or in
     /// the one before.
@@ -130,10 +76,8 @@ impl Unit {
             None => vec![unit.to_string()],
             Some(period) => {
                 let stretch = time.0.div_euclid(((period * 1e6) as i64).max(1));
-                vec![
-                    format!("{unit}#{stretch}"),
-                    format!("{unit}#{}", stretch - 1),
-                ]
+                let ids = [stretch, stretch - 1].map(|stretch| format!("{stretch}#{unit}"));
+                ids.to_vec()
             }
         }
     }
@@ -162,22 +106,6 @@ impl Unit {
     }
 }
 
-/// Refuses a name that no unit can have.
-pub(crate) fn check_unit(name: &str) -> Result<(), Refusal> {
-    let count = name.chars().count();
-    let fits = (1..=LONGEST_UNIT).contains(&count)
-        && !name.starts_with('@')
-        && !name.chars().any(|c| c.is_control() || c == '#');
-    if fits {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(40).collect();
-    let allowed = format!(
-        "must be 1 to {LONGEST_UNIT} characters, none of them `#` or a control character, the first not `@`"
-    );
-    Err(Refusal::invalid("unit", format!("{shown:?}"), allowed))
-}
-
 impl CheckedDeclaration {
     /// True if a unit's reports are added up until its time is over.
     pub(crate) fn adds_up(&self) -> bool {
@@ -199,10 +127,6 @@ impl CheckedDeclaration {
         let period = unit.period;
         let declaration = &mut self.declaration;
         if let Some(period) = period {
-            if period.is_nan() {
-                let allowed = "must be seconds, a text such as `7d`, `12h` or `30m`, or `forever`";
-                return Err(Refusal::invalid("unit.period", "another text", allowed));
-            }
             if declaration.ttl_seconds.is_some_and(|ttl| ttl != period) {
                 let allowed = "a unit's period is the time to live of its decision: leave it out";
                 return Err(Refusal::invalid("ttl_seconds", "given", allowed));

@@ -64,6 +64,9 @@ pub struct Counts {
     /// Units that were given another arm before their period was over: they teach nothing.
     #[serde(default)]
     pub moved: u64,
+    /// Units with as many reports as are added up: further ones are refused.
+    #[serde(default)]
+    pub full: u64,
 }
 
 /// One import.
@@ -280,7 +283,8 @@ impl Experiment {
                 self.repriced = record.number;
             }
             // Policies and decisions teach nothing, and parts only once they are complete.
-            Event::Policy(_) | Event::Decision(_) | Event::Part(_) | Event::Added { .. } => {}
+            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
+            Event::Added { is_last, .. } => self.counts.full += u64::from(is_last),
             Event::Moved { from, decision } => self.moved(record, from, &decision)?,
             Event::Outcome(outcome) => {
                 // In shadow mode the caller's own policy was played.
