@@ -112,7 +112,7 @@ pub fn verdicts(
             return Err(Error::invalid(format!("{field}.{key}"), "given", allowed));
         }
         let beside = BTreeMap::new();
-        let standard = (guardrail.with_signal(&reward, guardrails, &beside)).check(&field)?;
+        let standard = (guardrail.with_signal(&reward, &beside)).check(&field)?;
         let reference = if standard.factor == 0.0 {
             None
         } else {

@@ -177,18 +177,12 @@ impl EnvironmentConfig {
 
     /// Builds the environment, and fills in what follows from other keys.
     pub(crate) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
-        let mut shared = setting.guardrails.iter().enumerate();
-        if let Some((i, own)) = shared.find(|(_, own)| own.signal.is_some())
-            && !matches!(self, Self::Table(_) | Self::Custom(_))
-        {
-            let allowed =
-                "every cost is drawn for itself here; rows of a `table` may have one column twice";
+        let mut named = setting.guardrails.iter().enumerate();
+        if let Some((i, own)) = named.find(|(_, own)| own.signal.is_some()) {
             let value = own.signal.as_deref().unwrap_or_default();
-            return Err(Error::invalid(
-                format!("guardrail[{i}].signal"),
-                value,
-                allowed,
-            ));
+            let allowed = "every cost is drawn for itself here: leave it out";
+            let field = format!("guardrail[{i}].signal");
+            return Err(Error::invalid(field, value, allowed));
         }
         self.build_kind(setting)
     }

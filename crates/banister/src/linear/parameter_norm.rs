@@ -22,7 +22,7 @@ fn largest_mean(problem: &Problem) -> f64 {
     let signals = std::iter::once(problem.reward.clone());
     let guardrails = problem.guardrails.iter();
     let signals = signals.chain(guardrails.map(|g| {
-        g.with_signal(&problem.reward, &problem.guardrails, &problem.signals)
+        g.with_signal(&problem.reward, &problem.signals)
             .own_signal()
     }));
     let ranges = signals.flat_map(|signal| {

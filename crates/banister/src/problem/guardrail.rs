@@ -155,23 +155,17 @@ impl Guardrail {
     }
 
     /// The guardrail with the range and noise of its signal, which another place of the problem may declare.
-    pub fn with_signal(
-        &self,
-        reward: &SignalConfig,
-        guardrails: &[Self],
-        signals: &BTreeMap<String, Measured>,
-    ) -> Self {
-        let signal = match self.signal.as_deref() {
-            Some(REWARD) => reward.clone(),
-            name if name.is_some() && reward.signal.as_deref() == name => reward.clone(),
-            Some(name) if signals.contains_key(name) => signals[name].config(),
-            Some(name) => {
-                let first = guardrails.iter().find(|other| other.name == name);
-                first.unwrap_or(self).own_signal()
-            }
-            None => return self.clone(),
-        };
-        self.clone().of(signal)
+    pub fn with_signal(&self, reward: &SignalConfig, signals: &BTreeMap<String, Measured>) -> Self {
+        let own = self.clone();
+        match self.signal.as_deref() {
+            None => own,
+            Some(REWARD) => own.of(reward.clone()),
+            name if reward.signal.as_deref() == name => own.of(reward.clone()),
+            Some(name) => match signals.get(name) {
+                Some(declared) => own.of(declared.config()),
+                None => own,
+            },
+        }
     }
 
     /// The guardrail with this range and noise.

@@ -221,7 +221,18 @@ impl Problem {
                 }
                 Ok(Some(Made::Beyond { place, side, bound }))
             }
-            (None, None) => Ok(None),
+            (None, None) => {
+                let Some(name) = declared.signal.as_deref() else {
+                    return Ok(None);
+                };
+                let (place, signal) = self.source(&field("signal"), name)?;
+                *own = declared.clone().of(signal);
+                let given = declared.own_signal();
+                if given != SignalConfig::default() && given != own.own_signal() {
+                    return refuse("range", "the range is the signal's: leave it out here");
+                }
+                Ok(Some(Made::Signal(place)))
+            }
         }
     }
 

@@ -48,8 +48,7 @@ impl Signals {
             by_arm.push(own);
             learned.push(match made.iter().find(|(own, _)| *own == i) {
                 Some((_, Made::Signal(place))) => *place,
-                Some(_) => i + 1,
-                None => problem.place_of_signal(i)?,
+                _ => i + 1,
             });
         }
         for (name, signal) in &problem.signals {
@@ -74,39 +73,6 @@ impl Signals {
 }
 
 impl Problem {
-    /// Place in the row of the signal that a guardrail bounds.
-    fn place_of_signal(&self, guardrail: usize) -> Result<usize, Error> {
-        let own = &self.guardrails[guardrail];
-        let refuse = |name: &str, allowed: String| {
-            Err(Error::invalid(
-                format!("guardrail[{guardrail}].signal"),
-                name,
-                allowed,
-            ))
-        };
-        let Some(name) = own.signal.as_deref().filter(|name| *name != own.name) else {
-            return Ok(guardrail + 1);
-        };
-        if name == REWARD {
-            return Ok(0);
-        }
-        match self.guardrails.iter().position(|other| other.name == name) {
-            None => refuse(
-                name,
-                "must be a declared signal, `reward`, or the name of another guardrail".into(),
-            ),
-            Some(i) if self.guardrails[i].weights.is_some() => {
-                refuse(name, "it is a weighted sum: give the same `weights`".into())
-            }
-            Some(i) => match &self.guardrails[i].signal {
-                Some(first) if first != name => {
-                    refuse(name, format!("it has the signal of {first:?}: name that"))
-                }
-                _ => Ok(i + 1),
-            },
-        }
-    }
-
     /// The problem with the range of a signal at every guardrail that shares it, and of a sum at its guardrail.
     pub(super) fn with_shared_signals(&self) -> Result<(Self, Vec<Sum>, AllMade), Error> {
         let mut problem = self.clone();
@@ -125,43 +91,7 @@ impl Problem {
                 sums.push(sum);
                 continue;
             }
-            if let Some(how) = self.made(i, own)? {
-                made.push((i, how));
-                continue;
-            }
-            let source = own.signal.as_deref().filter(|name| *name != REWARD);
-            let place = match source.and_then(|name| self.place_named(name)) {
-                Some(place) if place == 0 || place > self.guardrails.len() => {
-                    made.push((i, Made::Signal(place)));
-                    place
-                }
-                _ => self.place_of_signal(i)?,
-            };
-            if place == i + 1 {
-                continue;
-            }
-            let declared = own.own_signal();
-            *own = own.with_signal(&self.reward, &self.guardrails, &self.signals);
-            if declared != SignalConfig::default() && declared != own.own_signal() {
-                let (field, allowed) = (
-                    format!("guardrail[{i}].range"),
-                    "a signal has one range, of the place that is named",
-                );
-                return Err(Error::invalid(field, "another", allowed));
-            }
-            let first = place.checked_sub(1).and_then(|j| self.guardrails.get(j));
-            let known = first.and_then(|first| first.safe_cost);
-            if let (Some(own), Some(known)) = (own.safe_cost, known)
-                && own != known
-            {
-                let allowed = format!("the signal has one mean, {known} where it stands first");
-                return Err(Error::invalid(
-                    format!("guardrail[{i}].safe_cost"),
-                    own,
-                    allowed,
-                ));
-            }
-            own.safe_cost = own.safe_cost.or(known);
+            made.extend(self.made(i, own)?.map(|how| (i, how)));
         }
         Ok((problem, sums, made))
     }
@@ -277,27 +207,11 @@ impl CheckedProblem {
             let mut own = self.signals_of(arm).zip(values);
             return self.signals.measured.len() + 1 == self.width()
                 && costs.len() == self.guardrails.len()
-                && own.all(|(own, &x)| own.holds(x))
-                && self.contradicted(reward, costs).is_none();
+                && own.all(|(own, &x)| own.holds(x));
         }
         costs.len() == self.guardrails.len()
             && self.reward.holds(reward)
             && std::iter::zip(&self.guardrails, costs).all(|(g, &cost)| g.signal.holds(cost))
-    }
-
-    /// The first place in the row whose value is not that of the signal that it shares, and both values.
-    fn contradicted(&self, reward: f64, costs: &[f64]) -> Option<(usize, f64, f64)> {
-        let places = &self.signals.measured;
-        let value = |place: usize| {
-            let learned = self.signals.learned[place];
-            let brought = places.iter().position(|&other| other == learned);
-            brought.map_or(reward, |position| costs[position])
-        };
-        let mut found = places.iter().zip(costs);
-        found.find_map(|(&place, &cost)| {
-            let known = value(place);
-            (cost != known).then_some((place, cost, known))
-        })
     }
 
     /// Signals of an arm that outcomes bring, the reward first; those that all arms share where there is none.
@@ -349,11 +263,6 @@ impl CheckedProblem {
         let values = std::iter::once(&reward).chain(costs);
         for (signal, (name, &x)) in self.signals_of(arm).zip(names.zip(values)) {
             check(signal, name, x)?;
-        }
-        if let Some((place, cost, known)) = self.contradicted(reward, costs) {
-            let name = self.signal_name(self.signals.learned[place]);
-            let allowed = format!("it bounds the signal of `{name}`, which was {known}");
-            return Err(Error::invalid(self.signal_name(place), cost, allowed));
         }
         Ok(())
     }

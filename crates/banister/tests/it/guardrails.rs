@@ -5,7 +5,8 @@ use banister::Agent as _;
 
 use banister::toolkit::Direction;
 use banister::{
-    ArmEstimate, Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem, Round, SignalConfig,
+    ArmEstimate, Guardrail, Intervals, Measured, Opb, OpbConfig, Optimism, Problem, Round,
+    SignalConfig,
 };
 use common::{Random, at_most, problem};
 use proptest::prelude::*;
@@ -364,8 +365,8 @@ fn the_first_conversion_of_control_does_not_stall_the_agent() {
 }
 
 /// An agent that has seen the same 400 outcomes as the others, with a conversion that earns and a cost that is its own.
-fn after_outcomes(guardrails: Vec<Guardrail>, row: impl Fn(f64, f64) -> Vec<f64>) -> Opb {
-    let mut agent = agent(&problem(3, guardrails), &OpbConfig::default());
+fn after_outcomes(problem: &Problem, row: impl Fn(f64, f64) -> Vec<f64>) -> Opb {
+    let mut agent = agent(problem, &OpbConfig::default());
     let mut random = Random::new(5);
     for round in 0..400 {
         let mut bit = |p: f64| f64::from(random.unit() < p);
@@ -378,10 +379,18 @@ fn after_outcomes(guardrails: Vec<Guardrail>, row: impl Fn(f64, f64) -> Vec<f64>
 
 #[test]
 fn a_signal_that_is_used_twice_is_learned_once() {
-    let strict = |signal: Option<&str>| Guardrail {
-        name: "strict".into(),
-        signal: signal.map(Into::into),
-        ..at_most(0.3, None)
+    let bounded = |at: f64| Guardrail {
+        name: format!("at most {at}"),
+        signal: Some("complaints".into()),
+        ..at_most(at, None)
+    };
+    let of = |guardrails: Vec<Guardrail>| Problem {
+        signals: [(
+            "complaints".to_string(),
+            Measured::Within([0.0, 1.0].into()),
+        )]
+        .into(),
+        ..problem(3, guardrails)
     };
     let costs = |agent: &mut Opb| {
         let estimate = banister::estimates(agent, &Round::default());
@@ -393,13 +402,11 @@ fn a_signal_that_is_used_twice_is_learned_once() {
         };
         estimate.iter().map(of).collect::<Vec<_>>()
     };
-    let mut once = after_outcomes(vec![at_most(0.5, None)], |_, cost| vec![cost]);
-    let twice = |signal| {
-        after_outcomes(vec![at_most(0.5, None), strict(signal)], |_, cost| {
-            vec![cost, cost]
-        })
-    };
-    let (mut shared, mut apart) = (twice(Some("cost 0")), twice(None));
+    let mut once = after_outcomes(&of(vec![bounded(0.5)]), |_, cost| vec![cost]);
+    let twice = of(vec![bounded(0.5), bounded(0.3)]);
+    let mut shared = after_outcomes(&twice, |_, cost| vec![cost]);
+    let two = problem(3, vec![at_most(0.5, None), at_most(0.3, None)]);
+    let mut apart = after_outcomes(&two, |_, cost| vec![cost, cost]);
     for ((once, shared), apart) in costs(&mut once)
         .iter()
         .zip(costs(&mut shared))
@@ -415,7 +422,7 @@ fn a_signal_that_is_used_twice_is_learned_once() {
 }
 
 #[test]
-fn the_reward_may_be_bounded_and_contradictions_are_refused() {
+fn the_reward_may_be_bounded_and_is_brought_once() {
     let floor = Guardrail {
         name: "conversion".into(),
         at_least: Some(0.2),
@@ -426,8 +433,9 @@ fn the_reward_may_be_bounded_and_contradictions_are_refused() {
         signal: None,
         ..floor.clone()
     };
-    let mut apart = after_outcomes(vec![alone], |conversion, _| vec![conversion]);
-    let mut agent = after_outcomes(vec![floor.clone()], |conversion, _| vec![conversion]);
+    let alone = problem(3, vec![alone]);
+    let mut apart = after_outcomes(&alone, |conversion, _| vec![conversion]);
+    let mut agent = after_outcomes(&problem(3, vec![floor.clone()]), |_, _| Vec::new());
     let estimates = |agent: &mut Opb| banister::estimates(agent, &Round::default());
     for (arm, apart) in std::iter::zip(estimates(&mut agent), estimates(&mut apart)) {
         let (reward, cost) = (&arm.reward, &arm.costs[0]);
@@ -443,42 +451,25 @@ fn the_reward_may_be_bounded_and_contradictions_are_refused() {
             "optimism bounds one signal, not two"
         );
     }
-    let error = agent
-        .observe(0, 1.0, &[0.0])
-        .expect_err("two values of one signal");
-    assert!(
-        error
-            .to_string()
-            .contains("signal of `reward`, which was 1"),
-        "{error}"
-    );
-    let named = |name: &str, signal: &str| Guardrail {
-        name: name.into(),
-        signal: Some(signal.into()),
+    let twice = agent.observe(0, 1.0, &[0.0]);
+    assert!(matches!(
+        twice,
+        Err(banister::Error::CostCount { expected: 0, .. })
+    ));
+    let named = Guardrail {
+        signal: Some("sales".into()),
         ..floor.clone()
     };
     let ranged = Guardrail {
         range: Some([0.0, 2.0].into()),
         ..floor.clone()
     };
-    let costly = Guardrail {
-        safe_cost: Some(0.4),
-        ..named("quality", "cost 0")
-    };
     let rows = [
-        (
-            vec![named("a", "b")],
-            "must be a declared signal, `reward`, or the name of another guardrail",
-        ),
-        (vec![floor.clone(), named("a", "conversion 0")], "name that"),
-        (vec![ranged], "a signal has one range"),
-        (
-            vec![at_most(0.5, Some(0.3)), costly],
-            "the signal has one mean",
-        ),
+        (named, "declare it among the `signals`"),
+        (ranged, "the range is the signal's"),
     ];
-    for (guardrails, reason) in rows {
-        let error = problem(2, guardrails).check().expect_err(reason);
+    for (guardrail, reason) in rows {
+        let error = problem(2, vec![guardrail]).check().expect_err(reason);
         assert!(error.to_string().contains(reason), "{error}");
     }
 }

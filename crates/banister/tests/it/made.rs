@@ -367,7 +367,7 @@ fn bad_declarations_are_refused_by_field() {
         (
             json!({"name": "g", "signal": "sales", "at_most": 0.1}),
             "guardrail[0].signal",
-            "declared signal",
+            "declared `signals`",
         ),
         (
             json!({"name": "g", "quantile": 0.5, "at_most": 0.1}),
