@@ -221,18 +221,13 @@ impl Command for Decide {
             _ => transaction.rng.random(),
         };
         let (mut action, mut probability) = published.draw(draw);
-        let mut moved = None;
         if let (Some(record), Some(own)) = (&standing, &info.unit) {
-            match transaction.kept(key, record, own, &published)? {
-                Keeps::Its(event) => {
-                    return Ok(Reply::Ready(transaction.answer(record, &event, info)?));
-                }
-                Keeps::Another(number) => {
-                    (draw, action) = number;
-                    probability = published.probability(action);
-                    moved = Some(record);
-                }
-            }
+            let Some(other) = transaction.moved(key, record, own, &published)? else {
+                let (_, event) = record.in_force();
+                return Ok(Reply::Ready(transaction.answer(record, &event, info)?));
+            };
+            (draw, action) = other;
+            probability = published.probability(action);
         }
         let experiment = transaction.state.experiment(&name)?;
         let features = (experiment.inputs).numbers(action, &context, &candidates);
@@ -261,15 +256,9 @@ impl Command for Decide {
             segment,
             time,
         });
-        if let Some(record) = moved {
-            let from = record
-                .outcome
-                .moved
-                .is_none()
-                .then_some(record.event.action);
-            return Ok(Reply::Ready(
-                transaction.move_unit(record, from, event, info)?,
-            ));
+        if let Some(record) = &standing {
+            let answer = transaction.move_unit(record, event, info)?;
+            return Ok(Reply::Ready(answer));
         }
         let number = transaction.write_decision(key, id.as_ref(), event);
         Ok(Reply::Ready(Decided {
@@ -287,53 +276,44 @@ impl Command for Decide {
     }
 }
 
-/// Whether a unit keeps its arm.
-enum Keeps {
-    /// As its decision in force says.
-    Its(Arc<DecisionEvent>),
-    /// Another one, and the number that drew it.
-    Another((f64, u32)),
+impl DecisionRecord {
+    /// The decision that a unit has now, and the number of its event.
+    fn in_force(&self) -> (u64, Arc<DecisionEvent>) {
+        match &self.outcome.moved {
+            Some((number, event)) => (*number, event.clone()),
+            None => (self.number, self.event.clone()),
+        }
+    }
 }
 
 impl Transaction<'_> {
-    /// Whether a unit keeps the arm that it has under the policy in force. It does, unless the safe action is forced, its arm
-    /// is retired, or prices were told since: then it keeps it with probability min(1, π(a)/π_before(a)) and else is drawn
-    /// from what π has more than before, which moves the fewest.
-    fn kept(
+    /// The arm that a unit is moved to, and the number that draws it; `None` if it keeps its own. It does, unless the safe
+    /// action is forced, its arm is retired, or prices were told since: then it keeps it with probability min(1,
+    /// π(a)/π_before(a)) and else is drawn from what π has more than before, which moves the fewest.
+    fn moved(
         &mut self,
         experiment: u64,
         record: &DecisionRecord,
         own: &Unit,
         published: &Arc<PublishedPolicy>,
-    ) -> Result<Keeps, Refusal> {
-        let (number, event) = match &record.outcome.moved {
-            Some((number, event)) => (*number, event.clone()),
-            None => (record.number, record.event.clone()),
-        };
+    ) -> Result<Option<(f64, u32)>, Refusal> {
+        let (number, mut event) = record.in_force();
         let is_stale = self.state.by_key(experiment).is_some_and(|experiment| {
-            let offered =
-                (experiment.arms.get(event.action as usize)).is_none_or(|arm| arm.offered);
-            !offered || number < experiment.repriced
+            let arm = experiment.arms.get(event.action as usize);
+            !arm.is_none_or(|arm| arm.offered) || number < experiment.repriced
         });
         if !is_stale && (published.fallback.is_none() || event.action == published.safe) {
-            return Ok(Keeps::Its(event));
+            return Ok(None);
         }
-        let whole = DecisionRecord {
-            event,
-            ..record.clone()
-        };
-        let whole = if record.outcome.moved.is_some() {
-            whole
-        } else {
-            self.whole(whole)?
-        };
-        let before = self.policy_of(&whole.event)?;
-        let action = whole.event.action;
+        if !event.is_whole() {
+            event = self.whole(record.clone())?.event;
+        }
+        let (before, action) = (self.policy_of(&event)?, event.action);
         let id = record.id.as_deref().unwrap_or_default();
         let uniform = own.uniform(id, Some(number));
         let share = published.probability(action) / before.probability(action);
         if uniform < share {
-            return Ok(Keeps::Its(whole.event));
+            return Ok(None);
         }
         let more =
             |&(arm, p): &(usize, f64)| (arm as u32, (p - before.probability(arm as u32)).max(0.0));
@@ -350,19 +330,20 @@ impl Transaction<'_> {
                 rest -= mass;
             }
         }
-        Ok(Keeps::Another((uniform, drawn)))
+        Ok(Some((uniform, drawn)))
     }
 
     /// Gives a unit another arm for the rest of its period.
     fn move_unit(
         &mut self,
         record: &DecisionRecord,
-        from: Option<u32>,
         event: Arc<DecisionEvent>,
         info: Arc<ExperimentInfo>,
     ) -> Result<Decided, Refusal> {
         let answer = self.answer(record, &event, info.clone())?;
         let decision = event.clone();
+        let is_first = record.outcome.moved.is_none();
+        let from = is_first.then_some(record.event.action);
         let number = self.next_number();
         self.write_report(info.key, record.number, Event::Moved { from, decision });
         let settled = OutcomeSoFar {

@@ -124,16 +124,13 @@ impl<'a> Transaction<'a> {
     ) -> Option<DecisionRecord> {
         let ids = own.ids(unit, self.time);
         let current = ids.first().cloned();
-        let mut found = ids
-            .into_iter()
-            .filter_map(|id| self.decision(experiment, &Key::Id(id)));
-        let found: Vec<DecisionRecord> = found.by_ref().collect();
+        let each = ids.into_iter().map(Key::Id);
+        let found = each.filter_map(|id| self.decision(experiment, &id));
+        let found: Vec<DecisionRecord> = found.collect();
         found.into_iter().find(|record| {
             // Its stretch of time has one decision, also where the clock was set back.
-            record.id == current
-                || own
-                    .period
-                    .is_none_or(|period| !self.is_over(record, period))
+            let lasts = |period: f64| !self.is_over(record, period);
+            record.id == current || own.period.is_none_or(lasts)
         })
     }
 

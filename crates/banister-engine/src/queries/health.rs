@@ -1,15 +1,13 @@
 //! Can the numbers of an experiment be trusted? Each assumption that can be looked at, with a light and a sentence.
 
-use std::sync::Arc;
-
 use banister::lift::ArmLift;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
-use super::lift::LiftsView;
+use super::lift::{LiftsView, ReadLifts};
 use crate::refusal::Refusal;
-use crate::state::{EngineState, Experiment};
+use crate::state::{Core, EngineState, Experiment};
 use crate::time::Timestamp;
 
 /// Reports of an arm from which on delays are compared.
@@ -20,8 +18,7 @@ const LATE: f64 = 2.0;
 const MANY: f64 = 0.5;
 
 /// Asks for the health of an experiment.
-#[derive(Debug)]
-pub struct ReadHealth(pub Arc<str>);
+pub struct ReadHealth(pub ReadLifts);
 
 /// The health of an experiment.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -270,12 +267,17 @@ fn same_arms(lifts: &[ArmLift]) -> Finding {
 impl Query for ReadHealth {
     type Answer = Health;
 
+    fn learner(&self) -> Option<&str> {
+        self.0.learner()
+    }
+
+    fn prepare(&mut self, learner: &mut Core) {
+        self.0.prepare(learner);
+    }
+
     fn answer(self, state: &mut EngineState) -> Result<Health, Refusal> {
-        let now = state.now;
-        let experiment = state.experiment(&self.0)?;
-        // Lifts of many arms take long, here beside every decision, and only this check looks at them.
-        let unread = (!experiment.checked.declaration.a_a).then(Default::default);
-        let lifts = LiftsView::of(experiment, now, unread);
-        Ok(Health::of(experiment, &lifts))
+        let name = self.0.name.clone();
+        let lifts = self.0.answer(state)?;
+        Ok(Health::of(state.experiment(&name)?, &lifts))
     }
 }

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, Experiment};
+use crate::state::{Core, EngineState};
 use crate::time::Timestamp;
 
 /// Asks for the lifts of an experiment.
 pub struct ReadLifts {
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     /// As computed beside the writer.
     found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
 }
@@ -47,30 +47,7 @@ pub struct LiftsView {
     pub settled: Option<Timestamp>,
 }
 
-impl LiftsView {
-    pub(super) fn of(
-        experiment: &mut Experiment,
-        now: Timestamp,
-        found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
-    ) -> Self {
-        let found = found.unwrap_or_else(|| {
-            (experiment.learner).with(|core| (core.lifts(None), core.worth_left()))
-        });
-        let (lifts, worth_left) = found;
-        let reward = experiment.checked.standard.signal_name(0);
-        Self {
-            experiment: experiment.info.experiment.clone(),
-            number: experiment.number,
-            time: now,
-            enough: worth_left.as_ref().map(|left| in_words(left, reward)),
-            lifts,
-            worth_left,
-            settled: experiment.settled,
-        }
-    }
-}
-
-/// What is left, as people say it.
+/// The worth left, as people say it.
 fn in_words(left: &WorthLeft, reward: &str) -> String {
     let percent = 100.0 * left.per_decision / left.guaranteed;
     if left.guaranteed > 0.0 && percent < 1000.0 {
@@ -89,12 +66,27 @@ impl Query for ReadLifts {
     }
 
     fn prepare(&mut self, learner: &mut Core) {
-        self.found = Some((learner.lifts(None), learner.worth_left()));
+        self.found = Some(worth(learner));
     }
 
     fn answer(self, state: &mut EngineState) -> Result<LiftsView, Refusal> {
         let now = state.now;
         let experiment = state.experiment(&self.name)?;
-        Ok(LiftsView::of(experiment, now, self.found))
+        let found = self.found.unwrap_or_else(|| experiment.learner.with(worth));
+        let (lifts, worth_left) = found;
+        let reward = experiment.checked.standard.signal_name(0);
+        Ok(LiftsView {
+            experiment: experiment.info.experiment.clone(),
+            number: experiment.number,
+            time: now,
+            enough: worth_left.as_ref().map(|left| in_words(left, reward)),
+            lifts,
+            worth_left,
+            settled: experiment.settled,
+        })
     }
+}
+
+fn worth(learner: &mut Core) -> (Vec<ArmLift>, Option<WorthLeft>) {
+    (learner.lifts(None), learner.worth_left())
 }

@@ -8,18 +8,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::health::Health;
-use super::lift::LiftsView;
+use super::lift::{LiftsView, ReadLifts};
 use super::live_state::{ExperimentState, ReadState};
 use super::{ExperimentView, Query};
 use crate::refusal::Refusal;
 use crate::state::{Core, EngineState, RecordedAlarm};
 
 /// Asks for a report.
-pub struct ReadReport(ReadState);
+pub struct ReadReport(ReadState, ReadLifts);
 
 impl ReadReport {
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(ReadState::new(name))
+        let name = name.into();
+        Self(ReadState::new(name.clone()), ReadLifts::new(name))
     }
 }
 
@@ -71,14 +72,14 @@ impl Query for ReadReport {
 
     fn prepare(&mut self, learner: &mut Core) {
         self.0.prepare(learner);
+        self.1.prepare(learner);
     }
 
     fn answer(self, state: &mut EngineState) -> Result<ExperimentReport, Refusal> {
         let name = self.0.name.clone();
-        let live = self.0.answer(state)?;
+        let (live, lift) = (self.0.answer(state)?, self.1.answer(state)?);
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&name)?;
-        let lift = LiftsView::of(experiment, now, None);
         let health = Health::of(experiment, &lift);
         let view = ExperimentView::new(experiment, &sets, now);
         let reward = experiment.checked.standard.signal_name(0).to_string();

@@ -21,7 +21,7 @@ fn lifts(engine: &Caller) -> LiftsView {
 }
 
 fn health(engine: &Caller) -> Health {
-    engine.query(ReadHealth("x".into())).unwrap()
+    engine.query(ReadHealth(ReadLifts::new("x"))).unwrap()
 }
 
 /// Outcomes of the three arms in turns, with these rewards and costs of 0 or 1 in 100.

@@ -131,7 +131,7 @@ pub async fn health(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadHealth(name.into())).await?))
+    Ok(json(&app.query(ReadHealth(ReadLifts::new(name))).await?))
 }
 
 /// The query of a report.
