@@ -1,4 +1,4 @@
-"""What an experiment is worth and whether to trust it: two panels of the page, and the report to print."""
+"""Lifts and health: two panels of the page, and the report to print."""
 
 import html
 import re

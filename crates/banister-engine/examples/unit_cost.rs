@@ -1,4 +1,4 @@
-//! What a decision with a unit costs beside a plain one: both in turns, in one run, in batches of a hundred as a busy
+//! Cost of a decision with a unit beside a plain one: both in turns, in one run, in batches of a hundred as a busy
 //! service has them. Prints times and their ratio.
 //!
 //! `cargo run --release -p banister-engine --example unit_cost`

@@ -51,12 +51,8 @@ pub fn html(report: &ExperimentReport) -> String {
 
 /// Name of the reward's signal.
 fn reward(report: &ExperimentReport) -> &str {
-    report
-        .experiment
-        .reward
-        .signal
-        .as_deref()
-        .unwrap_or("reward")
+    let named = report.experiment.reward.signal.as_deref();
+    named.unwrap_or("reward")
 }
 
 /// An arm and its lift.
@@ -73,7 +69,7 @@ fn arms(report: &ExperimentReport) -> Vec<Row<'_>> {
     arms.into_iter().map(|arm| (arm, lift(arm))).collect()
 }
 
-/// What there is to say, in a sentence.
+/// The result in a sentence.
 fn answer(report: &ExperimentReport, arms: &[Row<'_>], per: &str) -> String {
     let safe = text(report.experiment.safe.as_deref().unwrap_or("the safe one"));
     let earned = arms.iter().find_map(|row| row.1).map(|own| {
@@ -183,7 +179,7 @@ fn table(head: &str, rows: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// What is decided and has one outcome.
+/// Name of that which has one outcome.
 fn per(unit: &Unit) -> String {
     let period = unit.period.map(|seconds| number(seconds / 86400.0));
     let period = period.map_or(String::new(), |days| format!(" and period of {days} d"));

@@ -152,7 +152,7 @@ export function verdict(guardrail, certified) {
   return { low, holds, sentence, cost, threshold, sign };
 }
 
-// What is decided and has one outcome: "decision", or "user and period of 7 d".
+// Name of that which has one outcome: "decision", or "user and period of 7 d".
 export const decisionInWords = ({ unit }) =>
   unit ? unit.name + (unit.period ? ` and period of ${duration(unit.period)}` : "") : "decision";
 

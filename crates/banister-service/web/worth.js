@@ -1,4 +1,4 @@
-// What an experiment is worth, and whether to trust it.
+// Lifts, the worth left, and the health of an experiment.
 
 import { foldingPanel, freshId, h, panel, renderOnce, setAttr, setText, show, syncList } from "./dom.js";
 import { clip, count, fullTime, num } from "./format.js";

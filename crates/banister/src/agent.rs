@@ -68,14 +68,14 @@ pub trait Agent: Send {
         Vec::new()
     }
 
-    /// What every arm is worth: the mean of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's, with an interval. Empty from an agent that
-    /// does not say; signals with other intervals than `mixture`, or with declared drift, are left out.
+    /// Lifts of the arms: the mean of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's,
+    /// with an interval. Empty from an agent that does not say; signals with other intervals than `mixture`, or with declared drift, are left out.
     fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
         let _ = signal;
         Vec::new()
     }
 
-    /// What learning on could still earn. `None` from an agent that does not say, where means may drift, and until the
+    /// Most that learning on could still earn. `None` from an agent that does not say, where means may drift, and until the
     /// safe action's margin is proven.
     fn worth_left(&mut self) -> Option<WorthLeft> {
         None

@@ -138,7 +138,7 @@ pub struct Promise {
     /// True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capped: bool,
-    /// What is promised, in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
+    /// The promise in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<String>,
 }

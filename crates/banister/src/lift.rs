@@ -1,4 +1,4 @@
-//! What an arm is worth: the difference of its mean from the safe arm's, with an interval that holds at all times.
+//! Lift of an arm: the difference of its mean from the safe arm's, with an interval that holds at all times.
 //!
 //! Let W_a(m) be the wealth of bets that an arm's mean is below m, and W̃_0(m) that of bets that the safe arm's is
 //! above m (`interval/mixture.rs`). At the true means both are martingales, and no outcome moves both, so that their
@@ -58,7 +58,7 @@ pub struct ArmLift {
     pub outcomes: u64,
     /// Outcomes of the safe arm that it rests on.
     pub safe_outcomes: u64,
-    /// What is assumed of the means.
+    /// Assumption on the means.
     pub form: LiftForm,
     /// Probability that the interval of the difference, and with it that in percent, holds at all times.
     pub confidence: f64,
@@ -75,7 +75,7 @@ pub struct LiftInterval {
     pub upper: f64,
 }
 
-/// What a lift assumes of the means.
+/// Assumption of a lift on the means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LiftForm {
@@ -96,7 +96,7 @@ impl LiftForm {
     }
 }
 
-/// What learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }.
+/// Most that learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorthLeft {
     /// Most that any policy within the guardrails earns per decision beyond `guaranteed`.
@@ -111,7 +111,7 @@ pub struct WorthLeft {
     pub confidence: f64,
 }
 
-/// What is known of the mean of a signal: statistics in standard units of a range.
+/// Evidence of the mean of a signal: statistics in standard units of a range.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence {
     /// Statistics of the observations, 0 at the low end of the range and 1 at the high end.

@@ -137,20 +137,9 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         Some(changed) => changed.as_ref(),
         None => declaration.default_outcome.as_ref(),
     };
-    if declaration.unit.is_some() {
-        let fixed = [
-            ("ttl_seconds", ttl != declaration.ttl_seconds),
-            ("shadow", change.shadow == Some(true)),
-            (
-                "budgets",
-                change.budgets.as_ref().is_some_and(|own| !own.is_empty()),
-            ),
-        ];
-        if let Some((field, _)) = fixed.into_iter().find(|(_, changes)| *changes) {
-            let allowed = "an experiment on units keeps its period, and has no shadow mode and no budgets: omit it";
-            return Err(Refusal::invalid(field, "given", allowed));
-        }
-    }
+    let has_budgets = change.budgets.as_ref().is_some_and(|own| !own.is_empty());
+    let shadow = change.shadow == Some(true);
+    (experiment.checked).check_beside_unit(ttl, shadow, has_budgets)?;
     experiment.checked.check_ttl(ttl, default)?;
     if let Some(budgets) = &change.budgets {
         experiment.checked.check_budgets(budgets)?;

@@ -243,9 +243,9 @@ pub struct ExperimentView {
     pub summary: ExperimentSummary,
     /// The arms, retired ones too; none where decisions bring candidates.
     pub arms: Vec<ArmView>,
-    /// What is randomised and learned in place of single decisions, with its period in seconds.
+    /// Unit that is randomised and learned in place of single decisions, with its period in seconds.
     pub unit: Option<Unit>,
-    /// What is certified of units, and what is not, in words.
+    /// Promise to units in words: what is certified of them, and what is not.
     pub certified: Option<String>,
     /// Segments as declared, where every decision has one.
     pub segments: Option<Segments>,
@@ -270,7 +270,7 @@ pub struct ExperimentView {
     pub ttl_seconds: Option<f64>,
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
-    /// When the policy settles by itself.
+    /// Condition under which the policy settles by itself.
     pub stop_when: Option<StopWhen>,
     /// Time at which it settled: it explores no more, and is watched as before.
     pub settled: Option<Timestamp>,

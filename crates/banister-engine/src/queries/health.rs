@@ -36,15 +36,15 @@ pub struct Health {
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Check {
-    /// What it is about.
+    /// Name, such as `assignment`.
     pub name: String,
-    /// How it is.
+    /// Verdict.
     pub light: Light,
     /// Why, in a sentence.
     pub reason: String,
 }
 
-/// How something is.
+/// Verdict of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Light {

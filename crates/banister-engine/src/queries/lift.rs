@@ -1,4 +1,4 @@
-//! What the arms of an experiment are worth, and what learning on could still earn.
+//! Lifts of the arms of an experiment, and its worth left.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl ReadLifts {
     }
 }
 
-/// Lifts of all arms over the safe one, and what is left to be learned.
+/// Lifts of all arms over the safe one, and the worth left.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Lifts")]
 pub struct LiftsView {
@@ -39,7 +39,7 @@ pub struct LiftsView {
     pub time: Timestamp,
     /// One entry per arm and signal; each interval holds at all times with its confidence, for itself.
     pub lifts: Vec<ArmLift>,
-    /// What learning on could still earn; null where it is not known.
+    /// Most that learning on could still earn; null where it is not known.
     pub worth_left: Option<WorthLeft>,
     /// That, in a sentence.
     pub enough: Option<String>,

@@ -31,7 +31,7 @@ pub struct ExperimentReport {
     pub experiment: ExperimentView,
     /// The policy now, its certificate and estimates.
     pub state: ExperimentState,
-    /// What arms are worth, and what is left to be learned.
+    /// Lifts of the arms, and the worth left.
     pub lift: LiftsView,
     /// Reward of all outcomes beyond what the safe arm would have earned for them: Σ_a n_a·lift_a. Its ends hold
     /// together with probability 1 − δ per arm; null where lifts are not known.
@@ -44,12 +44,12 @@ pub struct ExperimentReport {
     pub alarms: Vec<RecordedAlarm>,
 }
 
-/// How a guardrail was kept.
+/// One guardrail of a report.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GuardrailReport {
     /// Its name.
     pub name: String,
-    /// What it promises, where it is a ratio or a quantile.
+    /// Promise in words, where it is a ratio or a quantile.
     pub promise: Option<String>,
     /// Mean of all outcomes, in the units of certificates.
     pub mean: Option<f64>,
@@ -59,7 +59,7 @@ pub struct GuardrailReport {
     pub certified: Option<f64>,
     /// True unless a monitor holds it for breached and nobody has acknowledged that.
     pub held: bool,
-    /// What a looser threshold would earn, in words.
+    /// Price in words: the gain of a looser threshold.
     pub price: Option<String>,
 }
 

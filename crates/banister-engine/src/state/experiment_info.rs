@@ -24,7 +24,7 @@ pub struct ExperimentInfo {
     pub kind: Kind,
     /// Segments of decisions, where they have one.
     pub segments: Option<Segments>,
-    /// What is randomised in place of single decisions.
+    /// Unit that is randomised in place of single decisions.
     pub unit: Option<Unit>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,

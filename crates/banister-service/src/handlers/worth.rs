@@ -1,9 +1,7 @@
-//! What arms are worth, whether to trust it, and a report of all that.
-
-use std::sync::Arc;
+//! Lifts, health and reports.
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::lift::{ArmLift, LiftForm};
 use banister_engine::{
@@ -46,10 +44,8 @@ pub async fn lift(
             Problem::unavailable("too many logs are read at once: come again in a moment")
         })?;
         let row = NUMBER * (3 + info.costs.len());
-        let share = app
-            .memory
-            .reserve(MOST_ROWS.min(view.number as usize) * row)
-            .await?;
+        let rows = MOST_ROWS.min(view.number as usize);
+        let share = app.memory.reserve(rows * row).await?;
         let readers = app.readers.clone();
         let found = tokio::task::spawn_blocking(move || {
             let _held = (turn, share);
@@ -62,11 +58,9 @@ pub async fn lift(
 }
 
 /// Lifts over rounds as they were decided, whatever means do: of decisions with an outcome, in their order.
-fn concurrent(readers: &Readers, info: &Arc<ExperimentInfo>) -> Result<Vec<ArmLift>, Problem> {
-    let refuse = |allowed: &str| {
-        let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
-        Err(Problem::of_field(status, "form", "concurrent", allowed))
-    };
+fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, Problem> {
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    let refuse = |allowed: &str| Err(Problem::of_field(status, "form", "concurrent", allowed));
     let Some(safe) = info.safe.filter(|_| info.kind == Kind::Arms) else {
         return refuse("decisions of this experiment are not among arms alone");
     };
@@ -80,16 +74,15 @@ fn concurrent(readers: &Readers, info: &Arc<ExperimentInfo>) -> Result<Vec<ArmLi
         for found in &page {
             let (status, part) = status_of(&found.reports)?;
             let event = decision_of(&found.decision)?;
-            let whole: Option<Vec<f64>> = part.costs.iter().copied().collect();
             let learned = matches!(status, DecisionStatus::Complete | DecisionStatus::Expired);
-            let (true, false, Some(reward), Some(own)) =
-                (learned, event.shadow, part.reward, whole)
-            else {
+            let whole: Option<Vec<f64>> = part.costs.into_iter().collect();
+            let outcome = part.reward.zip(whole);
+            let Some((reward, own)) = outcome.filter(|_| learned && !event.shadow) else {
                 continue;
             };
             if actions.len() == MOST_ROWS {
                 return refuse(
-                    "the log has more outcomes than are read at once: export it, and use `banister lift`",
+                    "the log is longer than is read at once: export it, and use `banister evaluate`",
                 );
             }
             actions.push(event.action as usize);
@@ -111,20 +104,15 @@ fn concurrent(readers: &Readers, info: &Arc<ExperimentInfo>) -> Result<Vec<ArmLi
         adaptive: true,
         ..Log::default()
     };
-    let invalid = |error: banister::Error| {
-        let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
-        Problem::new(status, error.to_string())
-    };
-    let problem = &info.problem.declared;
-    let log = log
-        .declare(&problem.reward, &problem.measured())
-        .check()
-        .map_err(invalid)?;
     let options = Options {
         confidence: info.confidence,
         ..Options::default()
     };
-    banister_offline::lift(&log, safe as usize, LiftForm::Concurrent, &options).map_err(invalid)
+    let problem = &info.problem.declared;
+    let log = log.declare(&problem.reward, &problem.measured()).check();
+    let form = LiftForm::Concurrent;
+    let found = log.and_then(|log| banister_offline::lift(&log, safe as usize, form, &options));
+    found.map_err(|error| Problem::new(status, error.to_string()))
 }
 
 pub async fn health(

@@ -1,6 +1,6 @@
 //! The cone problem, its limits and its answer.
 
-use crate::lp::{LpError, Status, finite};
+use crate::lp::{LpError, Status, exactly, finite};
 
 /// One round of exact OPLB, whitened (math: "OPLB exactly", structure):
 ///
@@ -177,18 +177,6 @@ fn at_least(field: &str, got: usize, least: usize, because: &'static str) -> Res
         return Ok(());
     }
     exactly(field, got, least, because)
-}
-
-fn exactly(field: &str, got: usize, expected: usize, because: &'static str) -> Result<(), LpError> {
-    if got == expected {
-        return Ok(());
-    }
-    Err(LpError::Length {
-        field: field.into(),
-        got,
-        expected,
-        because,
-    })
 }
 
 fn radius(field: &str, value: f64) -> Result<(), LpError> {

@@ -29,4 +29,4 @@ pub use solver::{Basis, LpSolver};
 // The bounds of cone programs are envelopes too.
 pub(crate) use envelope::{Chord, climb};
 pub(crate) use once::{largest, unit};
-pub(crate) use problem::finite;
+pub(crate) use problem::{exactly, finite};

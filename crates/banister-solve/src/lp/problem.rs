@@ -77,28 +77,19 @@ impl Lp<'_> {
         if k == 0 {
             return Err(LpError::NoActions);
         }
-        if self.thresholds.len() != self.costs.len() {
-            return Err(LpError::Length {
-                field: "thresholds".into(),
-                got: self.thresholds.len(),
-                expected: self.costs.len(),
-                because: "one per row of `costs`",
-            });
-        }
+        let rows = self.costs.len();
+        exactly(
+            "thresholds",
+            self.thresholds.len(),
+            rows,
+            "one per row of `costs`",
+        )?;
         finite("reward", self.reward)?;
         finite("thresholds", self.thresholds)?;
         for (i, row) in self.costs.iter().enumerate() {
-            if row.len() != k {
-                return Err(LpError::Length {
-                    field: format!("costs[{i}]"),
-                    got: row.len(),
-                    expected: k,
-                    because: "one per action, as in `reward`",
-                });
-            }
-            if row.iter().any(|x| !x.is_finite()) {
-                finite(&format!("costs[{i}]"), row)?;
-            }
+            let field = format!("costs[{i}]");
+            exactly(&field, row.len(), k, "one per action, as in `reward`")?;
+            finite(&field, row)?;
         }
         Ok(())
     }
@@ -117,4 +108,21 @@ pub(crate) fn finite(field: &str, values: &[f64]) -> Result<(), LpError> {
             value: values[i],
         }),
     }
+}
+
+pub(crate) fn exactly(
+    field: &str,
+    got: usize,
+    expected: usize,
+    because: &'static str,
+) -> Result<(), LpError> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(LpError::Length {
+        field: field.into(),
+        got,
+        expected,
+        because,
+    })
 }

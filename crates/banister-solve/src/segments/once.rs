@@ -2,7 +2,7 @@
 
 use super::problem::BlockLp;
 use super::table::sum;
-use crate::lp::{LpError, Status, finite, largest, unit};
+use crate::lp::{LpError, Status, exactly, finite, largest, unit};
 use serde::{Deserialize, Serialize};
 
 /// A policy per segment, by the numbers of the segments and their weights.
@@ -170,50 +170,28 @@ impl SegmentProblem {
             });
         }
         let guardrails = self.costs.len();
-        length("reward", self.reward.len(), segments, "one row per weight")?;
-        let thresholds = self.thresholds.len();
-        length(
-            "thresholds",
-            thresholds,
-            guardrails,
-            "one per guardrail in `costs`",
-        )?;
-        if !self.scopes.is_empty() {
-            let scopes = self.scopes.len();
-            length("scopes", scopes, guardrails, "one per guardrail in `costs`")?;
+        exactly("reward", self.reward.len(), segments, "one row per weight")?;
+        let (each, scopes) = ("one per guardrail in `costs`", self.scopes.len());
+        exactly("thresholds", self.thresholds.len(), guardrails, each)?;
+        if scopes > 0 {
+            exactly("scopes", scopes, guardrails, each)?;
         }
         finite("thresholds", &self.thresholds)?;
         for (s, row) in self.reward.iter().enumerate() {
             finite(&format!("reward[{s}]"), row)?;
         }
         for (i, rows) in self.costs.iter().enumerate() {
-            length(
-                &format!("costs[{i}]"),
-                rows.len(),
-                segments,
-                "one row per weight",
-            )?;
+            let field = format!("costs[{i}]");
+            exactly(&field, rows.len(), segments, "one row per weight")?;
             for (s, row) in rows.iter().enumerate() {
                 let field = format!("costs[{i}][{s}]");
                 let actions = self.reward[s].len();
-                length(&field, row.len(), actions, "one per action, as in `reward`")?;
+                exactly(&field, row.len(), actions, "one per action, as in `reward`")?;
                 finite(&field, row)?;
             }
         }
         Ok(())
     }
-}
-
-fn length(field: &str, got: usize, expected: usize, because: &'static str) -> Result<(), LpError> {
-    if got == expected {
-        return Ok(());
-    }
-    Err(LpError::Length {
-        field: field.into(),
-        got,
-        expected,
-        because,
-    })
 }
 
 /// The action furthest within the local thresholds, then the cheapest.

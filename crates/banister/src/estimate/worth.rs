@@ -1,4 +1,4 @@
-//! What lifts and the worth of learning on rest on: statistics of means that stay, and ends on an event of their own.
+//! Evidence of lifts and of the worth left: statistics of means that stay, and ends on an event of their own.
 
 use super::Estimates;
 use super::ends::{Side, count};

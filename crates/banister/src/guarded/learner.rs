@@ -155,13 +155,13 @@ pub trait Learner: Send + Sized + 'static {
         Vec::new()
     }
 
-    /// What every arm is worth ([`crate::Agent::lifts`]).
+    /// Lifts of the arms ([`crate::Agent::lifts`]).
     fn lifts(&mut self, shell: &mut Shell, signal: Option<usize>) -> Vec<ArmLift> {
         let _ = (shell, signal);
         Vec::new()
     }
 
-    /// What learning on could still earn ([`crate::Agent::worth_left`]).
+    /// Most that learning on could still earn ([`crate::Agent::worth_left`]).
     fn worth_left(&mut self, shell: &mut Shell) -> Option<WorthLeft> {
         let _ = shell;
         None

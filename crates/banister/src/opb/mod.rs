@@ -81,7 +81,7 @@ pub struct ArmLearner {
     /// t of all indices.
     indexed: u64,
     plan: LpPlan,
-    /// What is played instead of exploring.
+    /// The policy that is played instead of exploring.
     settled: Option<Settled>,
 }
 

@@ -1,4 +1,4 @@
-//! What arms are worth, what learning on could still earn, and play that has settled (math 27).
+//! Lifts, the worth left, and play that has settled (math 27).
 
 use banister_solve::{Lp, LpSolver, Status};
 use serde::{Deserialize, Serialize};

@@ -59,7 +59,7 @@ impl Guardrail {
         own
     }
 
-    /// What it promises, in words, where that is more than a mean on one side of a threshold.
+    /// Its promise in words, where that is more than a mean on one side of a threshold.
     pub fn in_words(&self) -> Option<String> {
         let (direction, bound) = self.bound()?;
         let (words, factor) = (
@@ -180,7 +180,7 @@ impl Problem {
         Ok((place, own.unwrap_or_else(|| self.reward.clone())))
     }
 
-    /// How a guardrail is made, if outcomes do not bring it and it is no weighted sum; its range is written to `own`.
+    /// The way in which a guardrail is made, if outcomes do not bring it and it is no weighted sum; its range is written to `own`.
     pub(super) fn made(&self, i: usize, own: &mut Guardrail) -> Result<Option<Made>, Error> {
         let declared = &self.guardrails[i];
         let field = |key: &str| format!("guardrail[{i}].{key}");

@@ -1,4 +1,4 @@
-//! What an arm is worth: against its definition on a grid, and how often it ever fails under adaptive draws.
+//! Lifts of arms: against its definition on a grid, and how often it ever fails under adaptive draws.
 
 use crate::common;
 
@@ -326,7 +326,7 @@ fn play(agent: &mut Opb, means: &[[f64; 2]], rounds: usize, random: &mut Random)
     }
 }
 
-/// What learning on could earn, by brute force from the arms' own outcomes and the shares of δ_o.
+/// The worth left, by brute force from the arms' own outcomes and the shares of δ_o.
 #[test]
 fn worth_left_as_by_brute_force() {
     for seed in 0..6 {

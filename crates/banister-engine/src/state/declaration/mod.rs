@@ -96,8 +96,8 @@ pub struct Declaration {
         deserialize_with = "agent::declared"
     )]
     pub agent: Option<AgentConfig>,
-    /// What is randomised and learned in place of single decisions: its name, such as `user`, or an object with its
-    /// `period`. Every decision then brings its `unit`, which keeps its arm.
+    /// Unit that is randomised and learned in place of single decisions. Every decision then brings its `unit`, which
+    /// keeps its arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
     /// Decisions are made and logged, but the caller's own action is what happens.
@@ -115,7 +115,7 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub default_outcome: Option<DefaultOutcome>,
-    /// When the policy settles: it is then the one with the highest guaranteed reward, explores no more, and is watched
+    /// Condition under which the policy settles: it is then the one with the highest guaranteed reward, explores no more, and is watched
     /// as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_when: Option<StopWhen>,
@@ -132,26 +132,19 @@ pub struct Declaration {
     pub budgets: BTreeMap<String, OneOrMany<Budget>>,
 }
 
-/// When to stop exploring.
+/// Condition under which exploring stops.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopWhen {
-    /// When learning on can raise the reward of a decision by at most this, with confidence.
+    /// Most that learning on may still raise the reward of a decision by, with confidence.
     pub worth_left: f64,
 }
 
 impl StopWhen {
     /// Refuses a number that nothing is ever below.
     pub(crate) fn check(self) -> Result<(), Refusal> {
-        if self.worth_left > 0.0 && self.worth_left.is_finite() {
-            return Ok(());
-        }
-        let allowed = "must be above 0: reward per decision";
-        Err(Refusal::invalid(
-            "stop_when.worth_left",
-            self.worth_left,
-            allowed,
-        ))
+        let given = banister::toolkit::positive("stop_when.worth_left", self.worth_left);
+        given.map_err(|e| Refusal::of(e, str::to_string)).map(drop)
     }
 }
 

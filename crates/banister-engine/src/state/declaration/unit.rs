@@ -14,7 +14,7 @@ use crate::events::digest;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
-/// What is randomised and learned in place of single decisions.
+/// Unit that is randomised and learned in place of single decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
@@ -91,7 +91,7 @@ impl Unit {
         (digest(&hash.finalize()) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// What is certified of units, and what is not, in words.
+    /// Promise to units in words: what is certified of them, and what is not.
     pub fn in_words(&self) -> String {
         let name = &self.name;
         let period = match self.period {
@@ -120,41 +120,42 @@ impl CheckedDeclaration {
 
     /// Checks the unit; its period is its decisions' time to live.
     pub(super) fn check_declared_unit(&mut self) -> Result<(), Refusal> {
-        let Some(unit) = &self.declaration.unit else {
+        let declared = &self.declaration;
+        let Some(unit) = &declared.unit else {
             return Ok(());
         };
         super::check_label("unit.name", &unit.name)?;
-        let period = unit.period;
-        let declaration = &mut self.declaration;
-        if let Some(period) = period {
-            if declaration.ttl_seconds.is_some_and(|ttl| ttl != period) {
-                let allowed = "a unit's period is the time to live of its decision: leave it out";
-                return Err(Refusal::invalid("ttl_seconds", "given", allowed));
-            }
-            declaration.ttl_seconds = Some(period);
-        }
+        let ttl = declared.ttl_seconds.or(unit.period);
+        self.check_beside_unit(ttl, declared.shadow, !declared.budgets.is_empty())?;
+        self.declaration.ttl_seconds = ttl;
+        self.check_unreported()
+    }
+
+    /// Refuses what single decisions alone can have, where there are units.
+    pub(crate) fn check_beside_unit(
+        &self,
+        ttl: Option<f64>,
+        shadow: bool,
+        has_budgets: bool,
+    ) -> Result<(), Refusal> {
+        let Some(unit) = &self.declaration.unit else {
+            return Ok(());
+        };
         let refused = [
             (
-                "shadow",
-                declaration.shadow,
-                "in shadow mode the caller assigns",
+                "ttl_seconds",
+                ttl != unit.period.or(self.declaration.ttl_seconds),
             ),
-            (
-                "budgets",
-                !declaration.budgets.is_empty(),
-                "budgets are kept of single decisions",
-            ),
-            (
-                "dimension",
-                matches!(self.kind, Kind::Candidates(_)),
-                "a unit keeps an arm, and candidates come and go",
-            ),
+            ("shadow", shadow),
+            ("budgets", has_budgets),
+            ("dimension", matches!(self.kind, Kind::Candidates(_))),
         ];
-        if let Some((field, _, why)) = refused.into_iter().find(|(_, given, _)| *given) {
-            let allowed = format!("{why}: leave out `{field}` or `unit`");
-            return Err(Refusal::invalid(field, "given", allowed));
-        }
-        self.check_unreported()
+        let refused = refused.into_iter().find(|(_, given)| *given);
+        refused.map_or(Ok(()), |(field, _)| {
+            let allowed = "a unit's period is its time to live, and units have no shadow mode, budgets or candidates: \
+                           leave it out";
+            Err(Refusal::invalid(field, "given", allowed))
+        })
     }
 
     /// Refuses sums that cannot be 0 where nothing was reported.
@@ -162,10 +163,8 @@ impl CheckedDeclaration {
         if self.unreported().is_none() || self.declaration.default_outcome.is_some() {
             return Ok(());
         }
-        for signal in 0..=self.standard.measured().len() {
-            let place = signal
-                .checked_sub(1)
-                .map_or(0, |i| self.standard.place_of(i));
+        let brought = (0..self.standard.measured().len()).map(|i| self.standard.place_of(i));
+        for place in std::iter::once(0).chain(brought) {
             let mut own = self.standard.own_signals(place).iter();
             if let Some(own) = own.find(|own| !own.admits(0.0)) {
                 let allowed = format!(

@@ -50,7 +50,7 @@ pub struct Change {
     )]
     #[schemars(with = "Option<BTreeMap<String, OneOrMany<Budget>>>")]
     pub budgets: Option<BTreeMap<String, OneOrMany<Budget>>>,
-    /// When the policy settles by itself; null: never.
+    /// Condition under which the policy settles by itself; null: none.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -522,7 +522,7 @@ impl Experiment {
         waits && self.counts.outcomes >= self.trace.look_at
     }
 
-    /// Whether enough is known for the policy to settle; the next look is after a twentieth more of outcomes.
+    /// True if enough is known for the policy to settle; the next look is after a twentieth more of outcomes.
     pub(crate) fn has_enough(&mut self) -> bool {
         self.trace.look_at = self.counts.outcomes + self.counts.outcomes / 20 + 50;
         let Some(stop_when) = self.checked.declaration.stop_when else {

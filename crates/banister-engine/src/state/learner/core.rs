@@ -31,7 +31,7 @@ pub(crate) enum LearnerEvent {
     ForgetArm(usize),
     /// Of an arm, by its number.
     SetWeights(usize, ArmWeights),
-    /// Whether the policy settles.
+    /// The policy settles, or explores again.
     Settle(bool),
     /// An answer to alarms.
     Answer(AlarmAnswer),
@@ -321,12 +321,12 @@ impl Core {
         (segments, self.agent.view().segment_policies)
     }
 
-    /// What arms are worth: by one signal, or by all.
+    /// Lifts of the arms: of one signal, or of all.
     pub(crate) fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
         self.agent.lifts(signal)
     }
 
-    /// What learning on could still earn.
+    /// Most that learning on could still earn.
     pub(crate) fn worth_left(&mut self) -> Option<WorthLeft> {
         self.agent.worth_left()
     }
