@@ -39,8 +39,8 @@ const MOST_RATIO: f64 = 1e9;
 pub struct Guardrail {
     /// Name of the metric, unique within the problem.
     pub name: String,
-    /// The signal that it bounds where that is not its own: a declared one, `reward`, or another guardrail's name. It is
-    /// learned once, and has one range. Outcomes bring a declared signal once, and another's value in both places.
+    /// The signal that it bounds where that is not its own: a declared one, or `reward`. Outcomes bring it once, and it is
+    /// learned once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// Weights of the declared signals that it is the sum of, for all arms or by arm: prices that are told, and can be

@@ -142,13 +142,9 @@ impl Problem {
     pub fn measured(&self) -> Vec<Guardrail> {
         let ended = self.with_ends();
         let signals = ended.as_ref().map_or(&self.signals, |ended| &ended.signals);
-        let own = self.guardrails.iter().filter(|g| {
-            let source = g.signal.as_deref().filter(|name| *name != REWARD);
-            let is_declared = |name: &str| {
-                self.signals.contains_key(name) || self.reward.signal.as_deref() == Some(name)
-            };
-            g.weights.is_none() && g.ratio.is_none() && !source.is_some_and(is_declared)
-        });
+        let is_brought =
+            |g: &&Guardrail| g.weights.is_none() && g.ratio.is_none() && g.signal.is_none();
+        let own = self.guardrails.iter().filter(is_brought);
         let beside = signals
             .iter()
             .filter(|(name, _)| self.reward.signal.as_ref() != Some(name));
