@@ -205,10 +205,8 @@ fn largest(
 ) -> f64 {
     let ([lo, hi], [low, high]) = (first.range, second.range);
     let (own, other) = (&first.statistics, second.statistics.mirrored());
-    let (up, down) = (
-        |y: f64| lo + (hi - lo) * y,
-        |y: f64| high - (high - low) * y,
-    );
+    let up = |y: f64| lo + (hi - lo) * y;
+    let down = |y: f64| high - (high - low) * y;
     // ℓ for which both ends are inside their ranges.
     let mut least = (level - other.log_wealth(1.0)).max(own.log_wealth(0.0));
     let mut most = own.log_wealth(1.0).min(level - other.log_wealth(0.0));

@@ -73,14 +73,8 @@ impl Transaction<'_> {
         }
         let experiment = self.state.experiment(name)?;
         let default = experiment.checked.declaration.default_outcome.as_ref();
-        let combine = experiment
-            .checked
-            .declaration
-            .unit
-            .as_ref()
-            .map(|unit| unit.outcomes);
-        let mut part = match combine {
-            Some(Combine::Mean) if experiment.checked.adds_up() => record.outcome.mean(),
+        let mut part = match &experiment.checked.declaration.unit {
+            Some(unit) if unit.outcomes == Combine::Mean => record.outcome.mean(),
             _ => record.outcome.part.clone(),
         };
         part.taken = part.taken.or(record.event.taken);
@@ -146,13 +140,9 @@ impl Command for RecordAlarms {
             let json = to_json(&alarm)?;
             transaction.write(key, Event::AlarmRaised(json));
         }
-        let looks = transaction
-            .state
-            .experiments_mut()
-            .filter(|e| e.should_look());
-        let enough: Vec<u64> = looks
-            .filter_map(|e| e.has_enough().then_some(e.key))
-            .collect();
+        let looks = (transaction.state.experiments_mut()).filter(|e| e.should_look());
+        let enough = looks.filter_map(|e| e.has_enough().then_some(e.key));
+        let enough: Vec<u64> = enough.collect();
         for key in enough {
             let settled = Change {
                 settled: Some(true),

@@ -225,9 +225,8 @@ impl EngineState {
                     event,
                     Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
                 );
-                if let Some(open) =
-                    (record.decision.filter(|_| is_report)).and_then(|number| self.open.get(number))
-                {
+                let reported = record.decision.filter(|_| is_report);
+                if let Some(open) = reported.and_then(|number| self.open.get(number)) {
                     experiment.count_delay(open.time, open.event.action, record.time);
                 }
                 experiment.apply(record, event)?;

@@ -67,15 +67,13 @@ impl Ends {
     pub(super) fn per(guardrail: &Standard, is_safe: bool) -> Self {
         use Side::{Optimism, Safety};
         let from_below = (guardrail.direction == Direction::AtMost) != is_safe;
-        let (lower, upper) = if from_below {
-            (Safety, Optimism)
+        let sides = if from_below {
+            [Safety, Optimism]
         } else {
-            (Optimism, Safety)
+            [Optimism, Safety]
         };
-        Self {
-            lower: Some(lower),
-            upper: Some(upper),
-        }
+        let [lower, upper] = sides.map(Some);
+        Self { lower, upper }
     }
 
     /// Ends that serve two uses of a signal, safety's first.

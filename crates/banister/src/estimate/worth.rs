@@ -12,11 +12,8 @@ impl Estimates {
         let units = &self.units[place];
         let stays = lane.is_learned() && lane.rule.wants_mixture() && units.drift == 0.0;
         let own = self.mixture.get(place).filter(|_| stays)?;
-        Some(if units.scale < 0.0 {
-            own.mirrored()
-        } else {
-            *own
-        })
+        let is_mirrored = units.scale < 0.0;
+        Some(if is_mirrored { own.mirrored() } else { *own })
     }
 
     /// Times that some arm was numbered again after it was forgotten; rather too many than too few.
@@ -48,15 +45,10 @@ impl Estimates {
         }
         let (learned, mirrored) = lane.twin.unwrap_or((signal, false));
         let ends = self.rules[learned].ends[usize::from(own.is_safe)];
-        let is_lower = end == End::Lower;
-        let side = if is_lower != mirrored {
-            ends.lower
-        } else {
-            ends.upper
-        };
+        let (is_lower, force) = (end == End::Lower, self.ends(arm, signal));
+        let side = [ends.upper, ends.lower][usize::from(is_lower != mirrored)];
         if side == Some(Side::Safety) || self.count(arm, signal) == 0 {
-            let force = self.ends(arm, signal);
-            return if is_lower { force.lower } else { force.upper };
+            return [force.upper, force.lower][usize::from(is_lower)];
         }
         let shared = 1 + count(&self.rules, own.is_safe, Side::Optimism);
         let log_level = self.optimism.log_level(own.optimism, shared);

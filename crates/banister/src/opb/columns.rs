@@ -119,27 +119,20 @@ impl ArmLearner {
             return Some(guardrail.cost_bounds(own, safe, is_safe));
         };
         let unit = shell.problem.signal_of(arm, per).1.unit();
-        let per = if is_safe {
-            None
-        } else {
-            Some((of(arm, per, unit)?, of(shell.safe, per, unit)?))
-        };
-        Some(guardrail.ratio_bounds(own, safe, per))
+        let per = (of(arm, per, unit)?, of(shell.safe, per, unit)?);
+        Some(guardrail.ratio_bounds(own, safe, Some(per).filter(|_| !is_safe)))
     }
 
     /// An arm under a ratio relative to the safe action's, as certificates show it: its excess.
     pub(super) fn excess(&self, shell: &Shell, i: usize, arm: usize) -> Estimate {
         let shown = shell.problem.guardrails[i].shown();
         let mean = |arm: usize, signal: usize| {
-            let mean = self.estimates.mean(arm, signal)?;
-            Some(Interval {
-                lower: mean,
-                upper: mean,
-            })
+            let lower = self.estimates.mean(arm, signal)?;
+            let upper = lower;
+            Some(Interval { lower, upper })
         };
-        let mean = self
-            .compared(shell, i, arm, mean)
-            .map(|(mean, _)| shown.cost(mean));
+        let mean = self.compared(shell, i, arm, mean);
+        let mean = mean.map(|(mean, _)| shown.cost(mean));
         let (lower, upper) = self.relative_bounds(shell, i, arm);
         let (a, b) = (shown.cost(lower), shown.cost(upper));
         Estimate {

@@ -40,12 +40,12 @@ impl Settled {
     fn is_certified(&mut self, shell: &Shell, bounds: &Bounds) -> bool {
         self.costs.clear();
         for row in &bounds.cost_upper {
-            let own = self
-                .policy
-                .iter()
-                .map(|&(arm, p)| Some((shell.arms.column(arm)?, p)));
-            let cost = own.map(|entry| entry.map_or(f64::NAN, |(column, p)| p * row[column]));
-            self.costs.push(cost.sum());
+            // NaN, which nothing is within, for an arm that is not offered.
+            let cost = |&(arm, p): &(usize, f64)| {
+                let column = shell.arms.column(arm);
+                column.map_or(f64::NAN, |column| p * row[column])
+            };
+            self.costs.push(self.policy.iter().map(cost).sum());
         }
         let offered = |&(arm, _): &(usize, f64)| shell.arms.column(arm).is_some();
         self.policy.iter().all(offered) && self.answer().is_within(&bounds.thresholds)
@@ -93,10 +93,8 @@ impl ArmLearner {
         let arms = (0..shell.arms.len()).filter(|&arm| arm != shell.safe);
         // Of a ratio the mean of N − τD is learned, which is not what people ask for; N and D are there.
         let is_ratio = |s: &usize| {
-            let own = s
-                .checked_sub(1)
-                .and_then(|i| shell.problem.declared.guardrails.get(i));
-            own.is_some_and(|own| own.ratio.is_some())
+            let guardrails = &shell.problem.declared.guardrails;
+            *s > 0 && guardrails.get(s - 1).is_some_and(|own| own.ratio.is_some())
         };
         let is_asked = |s: &usize| only.is_none_or(|only| only == *s) && !is_ratio(s);
         let signals: Vec<usize> = (0..shell.problem.width()).filter(is_asked).collect();
@@ -169,12 +167,10 @@ impl ArmLearner {
             };
             let cost = |(column, &arm): (usize, &usize)| {
                 let known = guardrail.safe_cost.filter(|_| column == safe);
-                let own = || {
-                    self.compared(shell, i, arm, ends)
-                        .map_or(f64::MIN, |own| own.0)
-                };
+                let own = || Some(self.compared(shell, i, arm, ends)?.0);
                 // Ends of different budgets may cross; a lower one that is lowered still holds.
-                known.unwrap_or_else(own).min(bounds.cost_upper[i][column])
+                let least = known.or_else(own).unwrap_or(f64::MIN);
+                least.min(bounds.cost_upper[i][column])
             };
             lower.push(arms.iter().enumerate().map(cost).collect::<Vec<f64>>());
         }

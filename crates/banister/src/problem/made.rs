@@ -62,21 +62,14 @@ impl Guardrail {
     /// Its promise in words, where that is more than a mean on one side of a threshold.
     pub fn in_words(&self) -> Option<String> {
         let (direction, bound) = self.bound()?;
-        let (words, factor) = (
-            direction.words(),
-            if self.relative {
-                " times the safe action's"
-            } else {
-                ""
-            },
-        );
+        let words = direction.words();
         if let Some([over, under]) = &self.ratio {
-            let shown = if self.relative {
-                String::new()
+            let rest = if self.relative {
+                " times the safe action's".to_string()
             } else {
                 format!("; shown is the mean of {over} − {bound}·{under}")
             };
-            return Some(format!("{over} per {under} {words} {bound}{factor}{shown}"));
+            return Some(format!("{over} per {under} {words} {bound}{rest}"));
         }
         let (q, signal) = (self.quantile?, self.signal.as_deref()?);
         let beyond = match direction {
@@ -160,20 +153,13 @@ impl Problem {
 
     /// Place and declaration of a signal that a guardrail is made from.
     fn source(&self, field: &str, name: &str) -> Result<(usize, SignalConfig), Error> {
-        let place = self.place_named(name).filter(|&place| {
-            let guardrail = place.checked_sub(1).and_then(|i| self.guardrails.get(i));
-            guardrail.is_none()
-        });
+        let is_guardrail = |place: usize| (1..=self.guardrails.len()).contains(&place);
+        let place = self.place_named(name).filter(|&place| !is_guardrail(place));
         let Some(place) = place else {
             let mut names: Vec<&str> = self.signals.keys().map(String::as_str).collect();
             names.extend(self.reward.signal.as_deref());
-            let allowed = match names.len() {
-                0 => "must be a signal: declare it among the `signals`".to_string(),
-                _ => format!(
-                    "must be one of the declared `signals`: {}",
-                    names.join(", ")
-                ),
-            };
+            let declared = names.join(", ");
+            let allowed = format!("must be one of the declared `signals`: {declared}");
             return Err(Error::invalid(field, name, allowed));
         };
         let own = self.signals.get(name).map(Measured::config);
@@ -194,10 +180,8 @@ impl Problem {
                     return Err(Error::invalid(field("quantile"), q, allowed));
                 }
                 if declared.relative {
-                    return refuse(
-                        "relative",
-                        "a quantile has a bound of its own: leave it out",
-                    );
+                    let allowed = "a quantile has a bound of its own: leave it out";
+                    return refuse("relative", allowed);
                 }
                 let noise = SignalConfig {
                     drift: None,
@@ -277,11 +261,8 @@ impl Problem {
         };
         if beside != SignalConfig::default() && beside.range != range {
             let allowed = "a ratio has the range that its signals give: leave it out";
-            return Err(Error::invalid(
-                format!("guardrail[{i}].range"),
-                "given",
-                allowed,
-            ));
+            let field = format!("guardrail[{i}].range");
+            return Err(Error::invalid(field, "given", allowed));
         }
         own.range = range;
         Ok(if declared.relative {

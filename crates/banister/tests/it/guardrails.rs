@@ -465,7 +465,7 @@ fn the_reward_may_be_bounded_and_is_brought_once() {
         ..floor.clone()
     };
     let rows = [
-        (named, "declare it among the `signals`"),
+        (named, "must be one of the declared `signals`"),
         (ranged, "the range is the signal's"),
     ];
     for (guardrail, reason) in rows {
