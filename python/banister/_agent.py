@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import _html, _native
 from ._features import Features, by_name
+from ._tables import lift_columns
 from ._types import ContextsLike, CostsLike, SegmentsLike
 from .offline import replays
 from .offline.log import LogLike
@@ -93,6 +94,45 @@ class Agent(_native.Agent):
     def features(self) -> Features | None:
         """The Features that contexts are made with; None for agents whose contexts have no names."""
         return None if self._fields is None else Features(self._fields)
+
+    # What arms are worth
+
+    def lift(self) -> dict[str, Any]:
+        """Returns what every arm is worth over the safe one: a dictionary of columns, one row per arm and signal.
+
+        `pandas.DataFrame(agent.lift())` shows it. Each interval of `difference` by itself, and with it that in percent,
+        holds at all times with probability `confidence`. Signals that drift, and agents other than `Opb`, have none.
+
+        >>> import banister
+        >>> agent = banister.Opb(["control", "bold"], delta=0.05)
+        >>> agent.observe_batch(["control", "bold"] * 500, [0.2, 0.5] * 500)
+        >>> lift = agent.lift()
+        >>> lift["arm"], lift["signal"], lift["difference"].round(2).tolist()
+        (['bold'], ['reward'], [0.3])
+        >>> bool(lift["difference_lower"][0] > 0.2), bool(lift["percent_upper"][0] < 250)
+        (True, True)
+        """
+        return lift_columns(self._lifts(), self.arms)
+
+    def worth_left(self) -> dict[str, Any] | None:
+        """Returns what learning on could still earn; None from agents other than `Opb`, and where nothing is proven.
+
+        A dictionary of `per_decision` (at most this much more reward than `guaranteed`), `guaranteed`, `at_most`,
+        `policy` (which has the guaranteed reward, from arm to probability) and `confidence`. Means must not drift, and
+        the safe arm must have a margin.
+
+        >>> import banister
+        >>> agent = banister.Opb(["control", "bold"])
+        >>> agent.observe_batch(["control", "bold"] * 500, [0.2, 0.5] * 500)
+        >>> left = agent.worth_left()
+        >>> left["policy"], 0 < left["per_decision"] < 0.1
+        ({'bold': 1.0}, True)
+        >>> agent.settle()
+        >>> agent.is_settled, agent.decide().policy
+        (True, {'bold': 1.0})
+        """
+        left, arms = self._worth_left(), self.arms
+        return left and {**left, "policy": {arms[arm]: p for arm, p in left["policy"]}}
 
     # Snapshots
 

@@ -226,14 +226,8 @@ class Agent:
         """Returns the estimates of the arms, or the actions on offer: a dictionary of columns
         (`pandas.DataFrame(agent.estimates())`). `segment` (`Segmented`): where; one that was never
         seen has the pool's."""
-    def lift(self) -> dict[str, Any]:
-        """Returns what every arm is worth over the safe one: a dictionary of columns, one row per arm and signal
-        (`pandas.DataFrame(agent.lift())`). Each interval of `difference` by itself, and with it that in percent, holds
-        at all times with probability `confidence`. Signals that drift, and agents other than `Opb`, have none."""
-    def worth_left(self) -> dict[str, Any] | None:
-        """Returns what learning on could still earn: a dictionary of `per_decision` (at most this much more reward
-        than `guaranteed`), `guaranteed`, `at_most`, `policy` (which has the guaranteed reward, from arm to
-        probability) and `confidence`. None from other agents than `Opb`, where means drift, and without a margin."""
+    def _lifts(self) -> list[dict[str, Any]]: ...
+    def _worth_left(self) -> dict[str, Any] | None: ...
     def settle(self, settled: bool = True) -> None:
         """Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force
         certify it, else the best one by then. It goes on learning and is watched. `settle(False)` explores again."""
@@ -524,19 +518,9 @@ def evaluate_log(
     options: Mapping[str, object],
     by_segment: bool = False,
     safe: int | None = None,
+    lift: str | None = None,
 ) -> Any:
     """Estimates the reward and every cost of a policy, and judges the guardrails."""
-
-def lift_log(
-    log: Any,
-    *,
-    safe: int,
-    form: str,
-    reward: RewardLike | None,
-    guardrails: Sequence[Any],
-    options: Mapping[str, object],
-) -> dict[str, Any]:
-    """Lift of every arm of a log over the safe one, as columns; arms by number."""
 
 def direction_symbol(direction: str) -> str:
     """Returns the relation between an allowed signal and its threshold: "≤" or "≥"."""

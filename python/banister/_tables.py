@@ -1,9 +1,9 @@
-"""Tables of any library by column (pandas, polars, dictionaries, Arrow streams), and costs by label."""
+"""Tables of any library by column (pandas, polars, dictionaries, Arrow streams), costs by label, and lifts."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -194,3 +194,20 @@ def same_rows(labelled: list[tuple[str, Any]]) -> None:
                 f"`{first}` and `{name}` have the rows of their tables in different order, or different "
                 f"rows: align them first, as by `{name}.loc[{first}.index]`, or pass arrays"
             )
+
+
+def lift_columns(rows: list[dict[str, Any]], arms: Iterable[Any]) -> dict[str, Any]:
+    """Returns lifts by column: texts as lists, numbers as arrays, and arms as the caller calls them."""
+    called = {str(arm): arm for arm in arms}
+    table: dict[str, Any] = {"arm": [called[row["arm"]] for row in rows]}
+    names = ("signal", "mean", "safe_mean", "difference", "percent", "outcomes", "safe_outcomes", "form", "confidence")
+    for name in names:
+        column = [row[name] for row in rows]
+        if name in ("difference", "percent"):
+            for key, end in (("estimate", ""), ("lower", "_lower"), ("upper", "_upper")):
+                table[name + end] = np.array([own and own[key] for own in column], float)
+        elif name in ("signal", "form"):
+            table[name] = column
+        else:
+            table[name] = np.array(column, np.uint64 if name.endswith("outcomes") else float)
+    return table

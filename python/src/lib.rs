@@ -26,7 +26,6 @@ mod foreign;
 mod identity;
 mod input;
 mod json;
-mod lift;
 mod log;
 mod offline;
 mod pickle;
@@ -74,7 +73,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
     module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::lift_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;

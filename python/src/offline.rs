@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use banister::toolkit::Direction;
-use banister::{Error, LiftForm, Registry as _};
+use banister::{ArmLift, Error, Registry as _};
 use banister_offline::{
     CheckedLog, Estimates, Estimator, Features, GuardrailVerdict, IntervalKind, Log, Model,
-    Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, lift,
-    verdicts,
+    Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, verdicts,
 };
 use banister_rivals::AgentConfig;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt};
+use pyo3::types::PyInt;
 use serde::Serialize;
 
 use crate::agent::Agent;
@@ -19,7 +18,6 @@ use crate::build::{guardrails, in_arguments, reward, without_nulls};
 use crate::error::{guarded, raise};
 use crate::input::{Numbers, count};
 use crate::json::{declared, to_json, to_python};
-use crate::lift::lift_columns;
 use crate::log::{Columns, with_ranges};
 use crate::state::{AgentState, LastRound};
 
@@ -62,9 +60,10 @@ impl<'py> Policy<'py> {
 ///
 /// Without more, the estimates of the whole log. `by_segment`: a list of those by segment, the segments with the most
 /// rounds first, each after the segment's name and before the reason why there are none. `safe`, the safe arm: the
-/// verdicts on the guardrails, which are then those of the log in its order.
+/// verdicts on the guardrails, which are then those of the log in its order. `lift`, its form: the arms' lifts over
+/// the policy, an arm.
 #[pyfunction]
-#[pyo3(signature = (log, policy, *, model, reward, guardrails, options, by_segment=false, safe=None))]
+#[pyo3(signature = (log, policy, *, model, reward, guardrails, options, by_segment=false, safe=None, lift=None))]
 #[expect(clippy::too_many_arguments, reason = "the parts of a question")]
 pub(crate) fn evaluate_log<'py>(
     py: Python<'py>,
@@ -76,6 +75,7 @@ pub(crate) fn evaluate_log<'py>(
     options: &Bound<'py, PyAny>,
     by_segment: bool,
     safe: Option<usize>,
+    lift: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
     let policy = Policy::new(policy, &columns)?;
@@ -92,13 +92,17 @@ pub(crate) fn evaluate_log<'py>(
     let needed = options.interval == IntervalKind::Mixture && options.estimator != Estimator::Dm;
     let log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, needed)?;
     let target = policy.target()?;
+    let form = lift.map(|form| declared(to_json(form, "form")?, "form"));
+    let form = form.transpose()?;
     let model = match &model {
         None => Model::Fitted,
         Some(numbers) => Model::Given(numbers.slice()?),
     };
     let ask = || -> Result<Answer, Error> {
         let log = log.check()?;
-        Ok(if let Some(safe) = safe {
+        Ok(if let (Some(form), Target::Arm(safe)) = (form, target) {
+            Answer::Lifts(banister_offline::lift(&log, safe, form, &options)?)
+        } else if let Some(safe) = safe {
             Answer::Verdicts(verdicts(&log, target, model, &guardrails, safe, &options)?)
         } else if by_segment {
             let each = estimate_by_segment(&log, target, model, &options)?.into_iter();
@@ -115,32 +119,6 @@ pub(crate) fn evaluate_log<'py>(
     to_python(py, &answer)
 }
 
-/// Lift of every arm of a log over the safe one, as columns; arms by number.
-#[pyfunction]
-#[pyo3(signature = (log, *, safe, form, reward, guardrails, options))]
-pub(crate) fn lift_log<'py>(
-    py: Python<'py>,
-    log: &Bound<'py, PyAny>,
-    safe: usize,
-    form: &Bound<'py, PyAny>,
-    reward: Option<&Bound<'py, PyAny>>,
-    guardrails: Option<&Bound<'py, PyAny>>,
-    options: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let columns = Columns::new(log)?;
-    let reward = reward.map(|given| self::reward(Some(given))).transpose()?;
-    let guardrails = self::guardrails(guardrails)?;
-    let form: LiftForm = declared(to_json(form, "form")?, "form")?;
-    let options: Options = declared(without_nulls(to_json(options, "")?), "")?;
-    let mut log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, true)?;
-    log.arm_names.clear();
-    let ask = || lift(&log.check()?, safe, form, &options);
-    let found = py.detach(|| guarded(ask))?.map_err(in_arguments)?;
-    lift_columns(py, &found, |arm| {
-        Ok(arm.parse::<usize>()?.into_pyobject(py)?.into_any())
-    })
-}
-
 /// Answer of [`evaluate_log`].
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -148,6 +126,7 @@ enum Answer {
     Whole(Estimates),
     BySegment(Vec<(String, Option<Estimates>, Option<String>)>),
     Verdicts(Vec<GuardrailVerdict>),
+    Lifts(Vec<ArmLift>),
 }
 
 /// Returns the relation between an allowed signal and its threshold: "≤" or "≥".

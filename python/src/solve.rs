@@ -239,10 +239,7 @@ fn ellipsoid<'py>(
 /// ('optimal', True)
 #[pyfunction]
 #[pyo3(signature = (actions, *, safe, safe_costs, thresholds, gram, reward, costs, solver="linearised", relative_gap=None, max_work=None))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the keys of the same problem in JSON"
-)]
+#[expect(clippy::too_many_arguments, reason = "keys of the problem in JSON")]
 pub(crate) fn solve_oplb<'py>(
     py: Python<'py>,
     actions: &Bound<'py, PyAny>,

@@ -641,6 +641,10 @@ def test_what_arms_are_worth_and_play_that_settles() -> None:
     assert (table["difference"] < table["difference_upper"]).all()
     assert table["form"].unique().tolist() == ["constant"] and table["confidence"].unique().tolist() == [0.99]
     np.testing.assert_allclose(table["difference"], table["mean"] - table["safe_mean"])
+    ends = [name + end for name in ("difference", "percent") for end in ("", "_lower", "_upper")]
+    counts = ["outcomes", "safe_outcomes"]
+    assert list(table) == ["arm", "signal", "mean", "safe_mean", *ends, *counts, "form", "confidence"]
+    assert (table.dtypes[counts] == np.uint64).all() and (table.dtypes[[*ends, "mean"]] == np.float64).all()
     left = agent.worth_left()
     assert left is not None and left["per_decision"] == pytest.approx(left["at_most"] - left["guaranteed"])
     agent.settle()
@@ -648,6 +652,7 @@ def test_what_arms_are_worth_and_play_that_settles() -> None:
     assert banister.load(agent.save()).is_settled
     agent.settle(False)
     assert not agent.is_settled
+    assert list(linear_agent().lift()) == list(table)
     assert linear_agent().lift()["arm"] == [] and linear_agent().worth_left() is None
     with pytest.raises(ValueError, match="`opb` can"):
         linear_agent().settle()

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use banister::LiftForm;
 use banister_terminal::Common;
 use banister_terminal::clap::{self, Parser, Subcommand, ValueHint};
 
@@ -56,16 +55,11 @@ pub enum Command {
         mut_arg("no_timing", |arg| arg.hide(true))
     )]
     Plan(Plan),
-    /// Say what a log shows of another policy: its reward, and which guardrails it keeps
+    /// Say what a log shows of another policy: its reward, which guardrails it keeps, and what arms are worth
     #[command(
-        after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …)."
+        after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …). With `safe = \"control\"`\nand `lift = \"constant\"`, or \"concurrent\" where means may move, every arm's lift over the safe one follows."
     )]
     Evaluate(Evaluate),
-    /// Say what every arm of a log is worth over the safe one, with an interval that holds at all times
-    #[command(
-        after_help = "Example:\n  banister lift log.csv --safe control\n  banister lift log.csv --safe control --signal complaints --signal reward=0,10 --form concurrent\n\nThe log (CSV or Parquet) has the columns `action`, `reward`, one for each --signal, and `pscore` (the\nprobability with which the action was played) for --form concurrent, which assumes nothing of the means and\nis about their average over the rounds. It is narrower with --min-pscore, or if the log shows one fixed policy."
-    )]
-    Lift(Lift),
     #[command(flatten)]
     Common(Common),
 }
@@ -187,18 +181,12 @@ pub struct Plan {
     #[arg(conflicts_with_all = ["safe", "arm", "at_most", "at_least", "known_safe", "delta"])]
     pub experiment: Option<PathBuf>,
     /// The safe arm, as it does today
-    #[arg(
-        long,
-        value_name = "NAME REWARD COST=MEAN",
-        required_unless_present = "experiment"
-    )]
+    #[arg(long, value_name = "NAME REWARD COST=MEAN")]
+    #[arg(required_unless_present = "experiment")]
     pub safe: Option<String>,
     /// Another arm, as it is expected to do; once per arm
-    #[arg(
-        long,
-        value_name = "NAME REWARD COST=MEAN",
-        required_unless_present = "experiment"
-    )]
+    #[arg(long, value_name = "NAME REWARD COST=MEAN")]
+    #[arg(required_unless_present = "experiment")]
     pub arm: Vec<String>,
     /// Guardrail on a cost of the arms; once per guardrail
     #[arg(long, value_name = "COST=MOST")]
@@ -210,12 +198,8 @@ pub struct Plan {
     #[arg(long)]
     pub known_safe: bool,
     /// δ, the probability with which a certificate may fail
-    #[arg(
-        long,
-        value_name = "δ",
-        default_value_t = 0.01,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "δ", default_value_t = 0.01)]
+    #[arg(allow_negative_numbers = true)]
     pub delta: f64,
     /// Half-width to which the lift of the reward over the safe arm shall be known
     #[arg(long, value_name = "±x", allow_negative_numbers = true)]
@@ -244,37 +228,6 @@ pub struct Evaluate {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct Lift {
-    /// Logged rounds, one per row, in the order of the decisions
-    #[arg(value_name = "LOG.csv", value_hint = ValueHint::FilePath)]
-    pub log: PathBuf,
-    /// The arm that others are compared with
-    #[arg(long, value_name = "ARM")]
-    pub safe: String,
-    /// What is assumed of the means: constant, or nothing
-    #[arg(long, value_name = "constant|concurrent", default_value = "constant", value_parser = form)]
-    pub form: LiftForm,
-    /// A column beside `reward`, or its range where that is not [0, 1]; repeatable
-    #[arg(long, value_name = "NAME[=LO,HI]")]
-    pub signal: Vec<String>,
-    /// Probability with which each interval holds
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
-    pub confidence: f64,
-    /// Smallest probability that the logging policy gives to any arm
-    #[arg(long, value_name = "P")]
-    pub min_pscore: Option<f64>,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-fn form(text: &str) -> Result<LiftForm, String> {
-    let mut forms = [LiftForm::Constant, LiftForm::Concurrent].into_iter();
-    let form = forms.find(|form| form.name() == text);
-    form.ok_or_else(|| "must be `constant` or `concurrent`".into())
-}
-
-#[derive(Debug, clap::Args)]
 pub struct Bound {
     /// Experiment file with arms (TOML): K, margins and R are those of its instance, T unless given, and the
     /// limit of certified play is computed from its true means
@@ -290,61 +243,34 @@ pub struct Bound {
     #[arg(long, value_name = "T", required_unless_present = "experiment")]
     pub horizon: Option<u64>,
     /// Δ, the safe action's margin τ − c_0 in units of the cost's range; once per guardrail
-    #[arg(
-        long,
-        value_name = "Δ",
-        required_unless_present = "experiment",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "Δ", required_unless_present = "experiment")]
+    #[arg(allow_negative_numbers = true)]
     pub margin: Vec<f64>,
     /// ρ, the best margin that any arm has, at least the safe one's: lower bounds that depend on it
-    #[arg(
-        long,
-        value_name = "ρ",
-        conflicts_with_all = ["dimension", "experiment"],
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "ρ")]
+    #[arg(conflicts_with_all = ["dimension", "experiment"])]
+    #[arg(allow_negative_numbers = true)]
     pub best_margin: Option<f64>,
     /// δ, the probability with which a bound may fail
-    #[arg(
-        long,
-        value_name = "δ",
-        default_value_t = 0.01,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "δ", default_value_t = 0.01)]
+    #[arg(allow_negative_numbers = true)]
     pub delta: f64,
     /// R, the sub-Gaussian constant, for T_0 and the radii (1/2 for signals in [0, 1]; the regret bounds
     /// of OPB are for such signals)
-    #[arg(
-        long,
-        value_name = "R",
-        default_value_t = 0.5,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "R", default_value_t = 0.5)]
+    #[arg(allow_negative_numbers = true)]
     pub sub_gaussian: f64,
     /// L: every feature vector is at most this long [default: 1]
-    #[arg(
-        long,
-        value_name = "L",
-        conflicts_with_all = ["arms", "experiment"],
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "L", conflicts_with_all = ["arms", "experiment"])]
+    #[arg(allow_negative_numbers = true)]
     pub feature_norm: Option<f64>,
     /// S: every parameter is at most this long, in units of its signal's range [default: 1]
-    #[arg(
-        long,
-        value_name = "S",
-        conflicts_with_all = ["arms", "experiment"],
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "S", conflicts_with_all = ["arms", "experiment"])]
+    #[arg(allow_negative_numbers = true)]
     pub parameter_norm: Option<f64>,
     /// λ, the ridge; at least L² [default: L²]
-    #[arg(
-        long,
-        value_name = "λ",
-        conflicts_with_all = ["arms", "experiment"],
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "λ", conflicts_with_all = ["arms", "experiment"])]
+    #[arg(allow_negative_numbers = true)]
     pub lambda: Option<f64>,
     /// Print the result as JSON
     #[arg(long)]

@@ -106,20 +106,15 @@ pub fn guardrails(results: &Results) -> ReportTable {
             }
         }
     }
-    ReportTable {
-        title: String::new(),
-        header: [
-            "instance",
-            "guardrail",
-            "agent",
-            "at the end",
-            "worst round",
-            "shadow price",
-        ]
-        .map(String::from)
-        .to_vec(),
-        rows,
-    }
+    let header = [
+        "instance",
+        "guardrail",
+        "agent",
+        "at the end",
+        "worst round",
+        "shadow price",
+    ];
+    ReportTable::new("", &header, rows)
 }
 
 /// Alarms, where means change or some were raised.
@@ -149,18 +144,13 @@ pub fn alarms(results: &Results) -> Option<ReportTable> {
             ]);
         }
     }
-    (!rows.is_empty()).then(|| ReportTable {
-        title: String::new(),
-        header: [
-            "instance",
-            "agent",
-            "runs with an alarm",
-            "rounds from change to alarm (median)",
-            "violations before",
-            "after",
-        ]
-        .map(String::from)
-        .to_vec(),
-        rows,
-    })
+    let header = [
+        "instance",
+        "agent",
+        "runs with an alarm",
+        "rounds from change to alarm (median)",
+        "violations before",
+        "after",
+    ];
+    (!rows.is_empty()).then(|| ReportTable::new("", &header, rows))
 }

@@ -20,7 +20,7 @@ use libm::log as ln;
 
 use crate::combination::Combination;
 use crate::log::CheckedLog;
-use crate::options::{Estimator, IntervalKind, Options, check_confidence};
+use crate::options::{Estimator, IntervalKind, Options};
 use crate::target::Target;
 use crate::weights::Part;
 
@@ -48,9 +48,9 @@ pub fn lift(
     form: LiftForm,
     options: &Options,
 ) -> Result<Vec<ArmLift>, Error> {
-    check_confidence(options.confidence)?;
-    if safe >= log.declared().arms {
-        let allowed = format!("arms are numbered 0 to {}", log.declared().arms - 1);
+    let arms = log.declared().arms;
+    if safe >= arms {
+        let allowed = format!("arms are numbered 0 to {}", arms - 1);
         return Err(Error::invalid("safe", safe, allowed));
     }
     if !log.declared().requests.is_empty() {
@@ -64,45 +64,22 @@ pub fn lift(
         clip: None,
         ..options.clone()
     };
-    let others = || (0..log.declared().arms).filter(|&arm| arm != safe);
+    options.check(log)?;
+    let (level, confidence) = (-ln(1.0 - options.confidence), options.confidence);
     let mut found = Vec::new();
-    let both = match form {
-        LiftForm::Constant => Vec::new(),
-        LiftForm::Concurrent => others()
-            .map(|arm| {
-                options.check(log)?;
-                log.pscores("a `concurrent` lift")?;
-                let part = |arm, factor| Part::new(log, factor, Target::Arm(arm), options);
-                Ok([part(arm, 1.0)?, part(safe, -1.0)?])
-            })
-            .collect::<Result<_, Error>>()?,
-    };
-    for (i, arm) in others().enumerate() {
+    for arm in (0..arms).filter(|&arm| arm != safe) {
         let name = log.declared().arm_names.get(arm).cloned();
         let name = name.unwrap_or_else(|| arm.to_string());
-        for signal in 0..log.signals() {
-            let Some(range) = log.range(signal) else {
-                continue;
-            };
-            let both_arms = [arm, safe].map(|arm| evidence(log, arm, signal, range));
-            let [own, reference] = &both_arms;
+        let ranged = (0..log.signals()).filter_map(|signal| Some((signal, log.range(signal)?)));
+        for (signal, range) in ranged {
+            let [own, reference] = [arm, safe].map(|arm| evidence(log, arm, signal, range));
             let names = (&name[..], log.signal_name(signal));
-            let level = -ln(1.0 - options.confidence);
-            found.push(match both.get(i) {
-                None => ArmLift::constant(names, [own, reference], level, options.confidence),
-                Some(parts) => ArmLift {
-                    arm: names.0.into(),
-                    signal: names.1.into(),
-                    mean: own.mean(),
-                    safe_mean: reference.mean(),
-                    difference: concurrent(log, [arm, safe], parts, (signal, range), options)?,
-                    percent: None,
-                    outcomes: own.statistics.count(),
-                    safe_outcomes: reference.statistics.count(),
-                    form,
-                    confidence: options.confidence,
-                },
-            });
+            let mut lift = ArmLift::constant(names, [&own, &reference], level, confidence);
+            if form == LiftForm::Concurrent {
+                lift.difference = concurrent(log, [arm, safe], (signal, range), options)?;
+                (lift.percent, lift.form) = (None, form);
+            }
+            found.push(lift);
         }
     }
     Ok(found)
@@ -119,11 +96,12 @@ fn evidence(log: &CheckedLog, arm: usize, signal: usize, range: [f64; 2]) -> Evi
 fn concurrent(
     log: &CheckedLog,
     [arm, safe]: [usize; 2],
-    [own, reference]: &[Part; 2],
     (signal, [lo, hi]): (usize, [f64; 2]),
     options: &Options,
 ) -> Result<LiftInterval, Error> {
     let pscores = log.pscores("a `concurrent` lift")?;
+    let part = |arm, factor| Part::new(log, factor, Target::Arm(arm), options);
+    let (own, reference) = (&part(arm, 1.0)?, &part(safe, -1.0)?);
     let sign = |action: usize| f64::from(i8::from(action == arm) - i8::from(action == safe));
     let drawn = || std::iter::zip(log.declared().actions, pscores);
     // One fixed policy, or a declared least probability.
@@ -141,13 +119,11 @@ fn concurrent(
         (sum, n) = (sum + sign.abs() * y, n + sign.abs());
     }
     let estimate = Some((hi - lo) * total / log.rounds() as f64);
-    let (lower, upper) = if let Some(floor) = floor {
+    let (lower, upper, _) = if let Some(floor) = floor {
         let level = ln(2.0 / (1.0 - options.confidence));
         let shown = |x: f64| (hi - lo) * ((2.0 * x - 1.0) / floor).clamp(-1.0, 1.0);
-        (
-            shown(terms.lower(level, 0.0)),
-            shown(terms.upper(level, 1.0)),
-        )
+        let ends = (terms.lower(level, 0.0), terms.upper(level, 1.0));
+        (shown(ends.0), shown(ends.1), false)
     } else {
         let combination = Combination {
             log,
@@ -156,8 +132,7 @@ fn concurrent(
             predictor: None,
             options,
         };
-        let (lower, upper, _) = combination.mixture(signal)?.now();
-        (lower, upper)
+        combination.mixture(signal)?.now()
     };
     Ok(LiftInterval {
         estimate,

@@ -14,7 +14,7 @@ from .._extra import extra
 from .._guardrail import Direction, GuardrailLike, RewardLike
 from .._html import aligned, number, page
 from .._html import interval as _interval
-from .._tables import numbers
+from .._tables import lift_columns, numbers
 from .log import Arm, Log, LogLike, as_log
 from .policy import PolicyLike, probabilities
 
@@ -311,15 +311,16 @@ def lift(
     """
     listed = _listed(guardrails)
     log = as_log(log, [name for name, _ in listed if isinstance(name, str)])
-    found = _native.lift_log(
+    found = _native.evaluate_log(
         log,
-        safe=log.number(safe, "safe"),
-        form=form,
+        log.number(safe, "safe"),
+        model=None,
         reward=reward,
         guardrails=list(_ordered(listed, log).values()),
         options={"confidence": confidence, "min_pscore": min_pscore},
+        lift=form,
     )
-    return {**found, "arm": [log.arms[arm] for arm in found["arm"]]}
+    return lift_columns(found, log.arms)
 
 
 def _evaluation(found: Mapping[str, Any], log: Log) -> Evaluation:

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
 use banister::toolkit::SegmentView;
-use banister::{
-    ArmEstimate, ArmRanges, ArmWeights, Choice, Origin, Outcome, Registry as _, Round, WorthLeft,
-};
+use banister::{ArmEstimate, ArmRanges, ArmWeights, Choice, Origin, Outcome, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -23,7 +21,6 @@ use crate::error::{guarded, invalid, raise, refused, shown};
 use crate::fields;
 use crate::input::{Numbers, costs, number, seconds, uniform};
 use crate::json::{declared, to_json, to_python};
-use crate::lift::lift_columns;
 use crate::segment;
 use crate::state::{AgentState, context_arms};
 
@@ -340,10 +337,7 @@ impl Agent {
     /// >>> agent.outcomes
     /// 2
     #[pyo3(signature = (action, reward, costs=None, *, context=None, segment=None, time=None))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the keywords of a Python method"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn observe(
         &self,
         py: Python<'_>,
@@ -410,10 +404,7 @@ impl Agent {
     /// >>> len(agent.decide_batch(1000))
     /// 1000
     #[pyo3(signature = (size=None, actions=None, rng=None, *, contexts=None, segments=None, time=None, _is_kept=true))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the keywords of a Python method"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn decide_batch(
         &self,
         py: Python<'_>,
@@ -447,10 +438,7 @@ impl Agent {
     /// >>> agent.observe_batch([0, 1, 0], rewards=[1.0, 0.0, 1.0], costs=[0.1, 0.2, 0.3])
     /// >>> agent.outcomes
     /// 3
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the keywords of a Python method"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     #[pyo3(signature = (actions=None, rewards=None, costs=None, *, features=None, contexts=None, segments=None, _is_logged=false))]
     fn observe_batch(
         &self,
@@ -639,54 +627,16 @@ impl Agent {
         columns(py, &beliefs, &set)
     }
 
-    /// Returns what every arm is worth over the safe one: a dictionary of columns, one row per arm and signal
-    /// (`pandas.DataFrame(agent.lift())`). Each interval of `difference` by itself, and with it that in percent, holds
-    /// at all times with probability `confidence`. Signals that drift, and agents other than `Opb`, have none.
-    ///
-    /// >>> import banister
-    /// >>> agent = banister.Opb(["control", "bold"], delta=0.05)
-    /// >>> agent.observe_batch(["control", "bold"] * 500, [0.2, 0.5] * 500)
-    /// >>> lift = agent.lift()
-    /// >>> lift["arm"], lift["signal"], lift["difference"].round(2).tolist()
-    /// (['bold'], ['reward'], [0.3])
-    /// >>> bool(lift["difference_lower"][0] > 0.2), bool(lift["percent_upper"][0] < 250)
-    /// (True, True)
-    fn lift<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (lifts, names, set) = self.with(py, true, |state| {
-            (
-                state.agent.lifts(None),
-                state.names(),
-                Arc::clone(&state.set),
-            )
-        })?;
-        lift_columns(py, &lifts, |arm| {
-            set.label(py, build::place(&names, arm, "arm")?)
-        })
+    /// Lifts over the safe arm, each as a dictionary.
+    fn _lifts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let lifts = self.with(py, true, |state| state.agent.lifts(None))?;
+        to_python(py, &lifts)
     }
 
-    /// Returns what learning on could still earn: a dictionary of `per_decision` (at most this much more reward
-    /// than `guaranteed`), `guaranteed`, `at_most`, `policy` (which has the guaranteed reward, from arm to
-    /// probability) and `confidence`. None from other agents than `Opb`, where means drift, and without a margin.
-    ///
-    /// >>> import banister
-    /// >>> agent = banister.Opb(["control", "bold"])
-    /// >>> agent.observe_batch(["control", "bold"] * 500, [0.2, 0.5] * 500)
-    /// >>> left = agent.worth_left()
-    /// >>> left["policy"], 0 < left["per_decision"] < 0.1
-    /// ({'bold': 1.0}, True)
-    /// >>> agent.settle()
-    /// >>> agent.is_settled, agent.decide().policy
-    /// (True, {'bold': 1.0})
-    fn worth_left<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (left, set) = self.with(py, true, |state| {
-            (state.agent.worth_left(), Arc::clone(&state.set))
-        })?;
-        let shown = |left: WorthLeft| {
-            let found = to_python(py, &left)?;
-            found.set_item("policy", set.by_label(py, &left.policy)?)?;
-            Ok(found)
-        };
-        left.map(shown).transpose()
+    /// What learning on could still earn, with its policy by number.
+    fn _worth_left<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let left = self.with(py, true, |state| state.agent.worth_left())?;
+        to_python(py, &left)
     }
 
     /// Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force

@@ -87,11 +87,7 @@ fn t_zero_rows(horizon: u64, (first, last): (u64, u64)) -> [Vec<Cell>; 2] {
 }
 
 fn print(title: String, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
-    terminal::print(&ReportTable {
-        title,
-        header: ["", "value", ""].map(String::from).to_vec(),
-        rows,
-    })
+    terminal::print(&ReportTable::new(title, &["", "value", ""], rows))
 }
 
 fn linear(args: &Bound, dimension: usize, horizon: u64) -> Result<(), Failure> {

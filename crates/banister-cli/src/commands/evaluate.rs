@@ -1,10 +1,12 @@
-//! `banister evaluate`: what a log says of another policy's reward and guardrails.
+//! `banister evaluate`: what a log says of another policy's reward and guardrails, and of every arm's lift.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use banister::lift::{ArmLift, LiftForm, LiftInterval};
 use banister::{Guardrail, SignalConfig};
-use banister_offline::{Estimate, Log, Model, Options, Target, Verdict, estimate, verdicts};
+use banister_offline::{
+    CheckedLog, Estimate, Log, Model, Options, Target, Verdict, estimate, lift, verdicts,
+};
 use banister_report::figures::axes::significant;
 use banister_report::{Cell, ReportTable, Tone};
 use banister_table::{Limits, RawTable};
@@ -28,8 +30,10 @@ const LIMITS: Limits = Limits {
 struct Evaluation {
     /// Probability of every arm that the policy plays.
     policy: BTreeMap<String, f64>,
-    /// The arm that relative guardrails compare with.
+    /// The arm that relative guardrails and lifts compare with.
     safe: Option<String>,
+    /// What lifts assume of the means; without it there are none.
+    lift: Option<LiftForm>,
     /// True if the logging policy learned from these outcomes, as an agent does.
     #[serde(default)]
     adaptive: bool,
@@ -42,18 +46,17 @@ struct Evaluation {
 }
 
 /// The log's columns; outcomes that are not complete are left out.
-pub(super) struct Rounds {
-    pub arms: Vec<String>,
+struct Rounds {
+    arms: Vec<String>,
     actions: Vec<usize>,
-    /// None where the log has no such column and does without.
-    pscores: Option<Vec<f64>>,
+    pscores: Vec<f64>,
     rewards: Vec<f64>,
     costs: Vec<f64>,
-    pub left_out: usize,
+    left_out: usize,
 }
 
 /// Four digits: an estimate has seldom more.
-pub(super) fn digits(x: f64) -> String {
+fn digits(x: f64) -> String {
     significant(x, 4)
 }
 
@@ -61,23 +64,23 @@ pub fn evaluate(args: &Evaluate) -> Result<(), Failure> {
     let (source, text) = (args.policy.display().to_string(), read_text(&args.policy)?);
     let declared: Evaluation = from_toml(&source, &text)?;
     let refused = |error: banister::Error| check_failure(&source, &text, &error);
-    let arms = declared.policy.keys().chain(&declared.safe);
-    let arms: Vec<&str> = arms.map(String::as_str).collect();
-    let rounds = Rounds::read(&args.log, &declared.guardrails, &arms, true)?;
-    let safe = declared.safe.as_deref().map(|name| rounds.arm(name));
-    let safe = safe.transpose()?;
-    if let (None, Some(i)) = (safe, declared.guardrails.iter().position(|g| g.relative)) {
-        return Err(Failure::input(format!(
-            "`safe` is missing: the relative guardrail `{}` compares with the safe arm",
-            declared.guardrails[i].name
-        )));
-    }
-    let log = Log {
-        adaptive: declared.adaptive,
-        ..rounds.log()
+    let rounds = Rounds::read(args, &declared)?;
+    let arm = |name: &str| {
+        let arm = rounds.arms.iter().position(|arm| arm == name);
+        arm.ok_or_else(|| {
+            let known = rounds.arms.join("`, `");
+            Failure::input(format!("`safe` is {name}: must be one of `{known}`"))
+        })
     };
-    let log = log.declare(&declared.reward, &declared.guardrails).check();
-    let log = log.map_err(refused)?;
+    let safe = declared.safe.as_deref().map(arm).transpose()?;
+    let relative = declared.guardrails.iter().find(|g| g.relative);
+    let relative = relative.map(|g| format!("the relative guardrail `{}`", g.name));
+    let needs = relative.or(declared.lift.map(|_| "`lift`".into()));
+    if let (None, Some(what)) = (safe, needs) {
+        let why = format!("`safe` is missing: {what} compares with the safe arm");
+        return Err(Failure::input(why));
+    }
+    let log = rounds.log(&declared).map_err(refused)?;
     let policy = |arm: &String| declared.policy.get(arm).copied().unwrap_or(0.0);
     let policy: Vec<f64> = rounds.arms.iter().map(policy).collect();
     let (target, options) = (Target::Fixed(&policy), &declared.options);
@@ -91,8 +94,12 @@ pub fn evaluate(args: &Evaluate) -> Result<(), Failure> {
         options,
     );
     let (reward, judged) = (reward.reward, judged.map_err(refused)?);
+    let lifts = (declared.lift).map(|form| lift(&log, safe.unwrap_or(0), form, options));
+    let lifts = lifts.transpose().map_err(refused)?;
     if args.json {
-        let answer = json!({"reward": reward, "guardrails": judged, "left_out": rounds.left_out});
+        let left_out = rounds.left_out;
+        let answer =
+            json!({"reward": reward, "guardrails": judged, "lifts": lifts, "left_out": left_out});
         return say(answer.to_string());
     }
     let row = |estimate: &Estimate, threshold: String, verdict: Cell, reason: &str| {
@@ -122,42 +129,63 @@ pub fn evaluate(args: &Evaluate) -> Result<(), Failure> {
     let (n, per_cent) = (reward.n, 100.0 * options.confidence);
     let interval = format!("{} % interval", digits(per_cent));
     let effective = reward.weights.effective_sample_size;
-    let left_out = rounds.say_left_out();
-    terminal::print(&ReportTable {
-        title: format!("{n} rounds, worth {effective:.0} of the policy's own{left_out}"),
-        header: ["", options.estimator.name(), &interval, "", "", ""]
-            .map(String::from)
-            .to_vec(),
-        rows,
-    })
+    let left_out = match rounds.left_out {
+        0 => String::new(),
+        n => format!("; {n} rows without action, reward or a cost left out"),
+    };
+    let title = format!("{n} rounds, worth {effective:.0} of the policy's own{left_out}");
+    let header = ["", options.estimator.name(), &interval, "", "", ""];
+    terminal::print(&ReportTable::new(title, &header, rows))?;
+    let (Some(lifts), Some(safe)) = (&lifts, &declared.safe) else {
+        return Ok(());
+    };
+    let about = match declared.lift {
+        Some(LiftForm::Concurrent) => "on average over the rounds of the log, whatever means do",
+        _ => "if means stay",
+    };
+    let number = |x: Option<f64>| Cell::number(x.map_or(String::new(), digits));
+    let ends = |own: LiftInterval| [own.lower, own.upper].map(digits).join(" to ");
+    let row = |own: &ArmLift| {
+        vec![
+            Cell::text(&own.arm),
+            Cell::text(&own.signal),
+            number(own.mean),
+            number(own.safe_mean),
+            number(own.difference.estimate),
+            Cell::number(ends(own.difference)),
+            Cell::number(own.percent.map_or(String::new(), |own| ends(own) + " %")),
+            Cell::number(own.outcomes.to_string()),
+        ]
+    };
+    let header = [
+        "",
+        "",
+        "mean",
+        safe,
+        "lift",
+        &interval,
+        "in percent",
+        "rows",
+    ];
+    let title = format!("Lift over `{safe}`, {about}");
+    terminal::print(&ReportTable::new(title, &header, lifts.iter().map(row)))
 }
 
 impl Rounds {
-    /// Reads a log with the signals of guardrails; `known`: names of arms that it need not have, `weighs`: it needs
-    /// propensities.
-    pub(super) fn read(
-        file: &Path,
-        guardrails: &[Guardrail],
-        known: &[&str],
-        weighs: bool,
-    ) -> Result<Self, Failure> {
-        let path = file.display();
+    fn read(args: &Evaluate, declared: &Evaluation) -> Result<Self, Failure> {
+        let path = args.log.display();
         let refused = |why: String| Failure::input(format!("`{path}` {why}"));
-        let table = RawTable::from_file(file, LIMITS).map_err(|e| refused(e.to_string()))?;
+        let table = RawTable::from_file(&args.log, LIMITS).map_err(|e| refused(e.to_string()))?;
         let column = |name: &str| {
             table.column(name).ok_or_else(|| {
                 let known = table.names.join("`, `");
                 refused(format!("has no column `{name}`, only `{known}`"))
             })
         };
-        let [action, reward] = ["action", "reward"].map(column);
-        let pscore = table.column("pscore");
-        let pscore = pscore.map_or_else(
-            || weighs.then(|| column("pscore")).transpose(),
-            |own| Ok(Some(own)),
-        )?;
-        let (action, mut signals) = (action?, vec![reward?]);
-        for guardrail in guardrails {
+        let [action, pscore, reward] = ["action", "pscore", "reward"].map(column);
+        let (action, pscore) = (action?, pscore?);
+        let mut signals = vec![reward?];
+        for guardrail in &declared.guardrails {
             // An export calls a cost so whose own name is taken.
             let alias = table.column(&format!("cost_{}", guardrail.name));
             signals.push(alias.map_or_else(|| column(&guardrail.name), Ok)?);
@@ -175,14 +203,14 @@ impl Rounds {
         };
         let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
         let played = (0..table.len()).map(|row| table.cell(row, action));
-        let names = known.iter().copied().chain(played);
+        let names = declared.policy.keys().map(String::as_str).chain(played);
         let names = names.filter(|name| !name.is_empty());
         names.for_each(|name| _ = numbers.insert(name, 0));
         (numbers.values_mut().enumerate()).for_each(|(i, number)| *number = i);
         let mut rounds = Self {
             arms: numbers.keys().map(ToString::to_string).collect(),
             actions: Vec::new(),
-            pscores: pscore.map(|_| Vec::new()),
+            pscores: Vec::new(),
             rewards: Vec::new(),
             costs: Vec::new(),
             left_out: 0,
@@ -194,9 +222,7 @@ impl Rounds {
                 continue;
             }
             rounds.actions.push(numbers[table.cell(row, action)]);
-            if let (Some(pscores), Some(column)) = (&mut rounds.pscores, pscore) {
-                pscores.push(number(row, column)?);
-            }
+            rounds.pscores.push(number(row, pscore)?);
             rounds.rewards.push(number(row, signals[0])?);
             for &signal in &signals[1..] {
                 rounds.costs.push(number(row, signal)?);
@@ -205,32 +231,17 @@ impl Rounds {
         Ok(rounds)
     }
 
-    /// Number of an arm that is safe.
-    pub(super) fn arm(&self, name: &str) -> Result<usize, Failure> {
-        let arm = self.arms.iter().position(|arm| arm == name);
-        arm.ok_or_else(|| {
-            let known = self.arms.join("`, `");
-            Failure::input(format!("`safe` is {name}: must be one of `{known}`"))
-        })
-    }
-
-    pub(super) fn say_left_out(&self) -> String {
-        match self.left_out {
-            0 => String::new(),
-            n => format!("; {n} rows without action, reward or a cost left out"),
-        }
-    }
-
-    /// The log without declarations.
-    pub(super) fn log(&self) -> Log<'_> {
-        Log {
+    fn log(&self, declared: &Evaluation) -> Result<CheckedLog<'_>, banister::Error> {
+        let log = Log {
             arms: self.arms.len(),
             actions: &self.actions,
             rewards: &self.rewards,
             costs: &self.costs,
-            pscores: self.pscores.as_deref(),
+            pscores: Some(&self.pscores),
             arm_names: self.arms.clone(),
+            adaptive: declared.adaptive,
             ..Log::default()
-        }
+        };
+        log.declare(&declared.reward, &declared.guardrails).check()
     }
 }

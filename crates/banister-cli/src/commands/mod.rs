@@ -4,7 +4,6 @@ mod bound;
 mod compare;
 mod evaluate;
 mod init;
-mod lift;
 mod plan;
 mod reproduce;
 mod run;
@@ -25,7 +24,6 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Bound(args) => bound::bound(&args),
         Command::Plan(args) => plan::plan(args),
         Command::Evaluate(args) => evaluate::evaluate(&args),
-        Command::Lift(args) => lift::lift_of_arms(&args),
         Command::Common(common) => common.run::<Args>(),
     }
 }

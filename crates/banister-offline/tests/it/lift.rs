@@ -121,6 +121,10 @@ fn refused() {
         confidence: 1.0,
         ..Options::default()
     };
+    let never = Options {
+        min_pscore: Some(0.0),
+        ..Options::default()
+    };
     let blind = Log {
         pscores: None,
         ..log.clone()
@@ -138,6 +142,7 @@ fn refused() {
             "`safe` is 3: arms are numbered 0 to 2",
         ),
         (&log, 0, LiftForm::Constant, &certain, "`confidence` is 1"),
+        (&log, 0, LiftForm::Constant, &never, "`min_pscore` is 0"),
         (
             &blind,
             0,

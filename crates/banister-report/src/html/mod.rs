@@ -65,6 +65,19 @@ pub struct ReportTable {
 }
 
 impl ReportTable {
+    /// A table of its title, the names of its columns, and its rows.
+    pub fn new(
+        title: impl Into<String>,
+        header: &[&str],
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            header: header.iter().map(ToString::to_string).collect(),
+            rows: rows.into_iter().collect(),
+        }
+    }
+
     /// The table without some columns, by name.
     pub fn without(mut self, names: &[&str]) -> Self {
         let is_kept = |name: &String| !names.contains(&name.as_str());

@@ -56,17 +56,13 @@ pub fn plan(plan: &Plan) -> [ReportTable; 2] {
     totals.push(("runs with a violation".into(), broken));
     let totals = totals.into_iter();
     let totals = totals.map(|(what, value)| vec![Cell::text(what), Cell::number(value)]);
-    let table = |title: String, header: &str, rows: Vec<Vec<Cell>>| ReportTable {
-        title,
-        header: header.split(',').map(String::from).collect(),
-        rows,
-    };
     let header = format!("arm,best policy,until,median run,90% of runs,not by {horizon},limit");
+    let header: Vec<&str> = header.split(',').collect();
     let title = format!("Decisions until each arm is certified, under {agent} (safe arm: {safe})");
     let over = format!("Over these {horizon} decisions");
     [
-        table(title, &header, plan.times.iter().map(row).collect()),
-        table(over, ",value", totals.collect()),
+        ReportTable::new(title, &header, plan.times.iter().map(row)),
+        ReportTable::new(over, &["", "value"], totals),
     ]
 }
 

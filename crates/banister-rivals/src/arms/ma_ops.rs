@@ -15,50 +15,11 @@
 //! The paper splits δ and forgets all observations between the two phases. Here both use the intervals of all
 //! rivals, which hold in all rounds at once, so nothing is split or forgotten.
 
-use banister::{Error, Problem};
+use super::ops::ops_config;
 
-use super::ops::{self, Settings, Update};
-use super::{ArmConfig, ArmRival, RuleOnArms};
-use crate::config::{Registered, config};
-
-config! {
+ops_config! {
     /// MA-OPS: looks for a policy whose margin is at least half of what any can have, and then plays as S-OPS
     /// does, with that policy mixed in where S-OPS has the safe arm.
-    MaOpsConfig, "ma_ops", RuleOnArms<Self>;
-    guarantee(EveryRound),
-    delta,
-    /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
-    /// `optimistic` is LP(U; l), for rewards with fixed means.
-    update: Update = Update::Omd,
-    /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
-    horizon: Option<u64>,
+    MaOpsConfig, "ma_ops", true,
     /// η of mirror descent; by default √(ln(32mKT/δ)/(2KT)), with T the rounds left after the search.
-    learning_rate: Option<f64>,
-    /// γ, added to the probabilities that losses are divided by; by default η.
-    exploration: Option<f64>,
-    ;
-    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
-        let needed = self.update == Update::Omd && self.learning_rate.is_none();
-        needed.then_some(&mut self.horizon)
-    }
-    fn default_label(&self) -> String {
-        self.update.label(self.kind())
-    }
-}
-
-impl ArmConfig for MaOpsConfig {
-    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
-        ops::rival(
-            problem,
-            self.kind(),
-            Settings {
-                update: self.update,
-                search: true,
-                horizon: self.horizon,
-                delta: self.delta,
-                learning_rate: self.learning_rate,
-                exploration: self.exploration,
-            },
-        )
-    }
 }

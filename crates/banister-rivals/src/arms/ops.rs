@@ -96,6 +96,50 @@ pub(super) fn rival(
     })
 }
 
+/// Configuration of S-OPS or of MA-OPS: its kind, whether it searches, and what is said of its learning rate.
+macro_rules! ops_config {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $search:literal, #[$rate:meta]) => {
+        crate::config::config! {
+            $(#[$doc])*
+            $name, $kind, super::RuleOnArms<Self>;
+            guarantee(EveryRound),
+            delta,
+            /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
+            /// `optimistic` is LP(U; l), for rewards with fixed means.
+            update: super::Update = super::Update::Omd,
+            /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
+            horizon: Option<u64>,
+            #[$rate]
+            learning_rate: Option<f64>,
+            /// γ, added to the probabilities that losses are divided by; by default η.
+            exploration: Option<f64>,
+            ;
+            fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
+                let needed = self.update == super::Update::Omd && self.learning_rate.is_none();
+                needed.then_some(&mut self.horizon)
+            }
+            fn default_label(&self) -> String {
+                self.update.label($kind)
+            }
+        }
+
+        impl super::ArmConfig for $name {
+            fn rival(&self, problem: &banister::Problem) -> Result<super::ArmRival, banister::Error> {
+                let settings = super::ops::Settings {
+                    update: self.update,
+                    search: $search,
+                    horizon: self.horizon,
+                    delta: self.delta,
+                    learning_rate: self.learning_rate,
+                    exploration: self.exploration,
+                };
+                super::ops::rival(problem, $kind, settings)
+            }
+        }
+    };
+}
+pub(super) use ops_config;
+
 /// State that follows from the outcomes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,50 +16,11 @@
 //! `update = "optimistic"`, q̂ is LP(U; l): our counterpart for rewards with fixed means, not the papers' update.
 //! p is the policy for the outcomes seen so far, so late outcomes count as if they had come at once.
 
-use banister::{Error, Problem};
+use super::ops::ops_config;
 
-use super::ops::{self, Settings, Update};
-use super::{ArmConfig, ArmRival, RuleOnArms};
-use crate::config::{Registered, config};
-
-config! {
+ops_config! {
     /// S-OPS: mirror descent among the policies that may keep the guardrails, with as much of the safe arm mixed
     /// in as their pessimistic costs need.
-    SOpsConfig, "s_ops", RuleOnArms<Self>;
-    guarantee(EveryRound),
-    delta,
-    /// Choice of the policy that is then made safe: `omd`, the default, is the paper's mirror descent;
-    /// `optimistic` is LP(U; l), for rewards with fixed means.
-    update: Update = Update::Omd,
-    /// T: the number of rounds that the learning rate is for; `omd` needs it or a `learning_rate`.
-    horizon: Option<u64>,
+    SOpsConfig, "s_ops", false,
     /// η of mirror descent; by default √(ln(32mKT/δ)/(2KT)).
-    learning_rate: Option<f64>,
-    /// γ, added to the probabilities that losses are divided by; by default η.
-    exploration: Option<f64>,
-    ;
-    fn horizon(&mut self, _: bool) -> Option<&mut Option<u64>> {
-        let needed = self.update == Update::Omd && self.learning_rate.is_none();
-        needed.then_some(&mut self.horizon)
-    }
-    fn default_label(&self) -> String {
-        self.update.label(self.kind())
-    }
-}
-
-impl ArmConfig for SOpsConfig {
-    fn rival(&self, problem: &Problem) -> Result<ArmRival, Error> {
-        ops::rival(
-            problem,
-            self.kind(),
-            Settings {
-                update: self.update,
-                search: false,
-                horizon: self.horizon,
-                delta: self.delta,
-                learning_rate: self.learning_rate,
-                exploration: self.exploration,
-            },
-        )
-    }
 }

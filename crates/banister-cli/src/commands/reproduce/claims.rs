@@ -224,28 +224,21 @@ pub fn unknown_detail(broken: Option<u64>, ratio: f64) -> String {
 
 /// The claims as a table.
 pub fn table(claims: &[Claim]) -> ReportTable {
-    ReportTable {
-        title: "Claims, the paper's and ours".into(),
-        header: ["claim", "agent", "seen", "measured"]
-            .map(String::from)
-            .to_vec(),
-        rows: claims
-            .iter()
-            .map(|claim| {
-                let (word, tone) = if claim.seen {
-                    ("yes", Tone::Good)
-                } else {
-                    ("no", Tone::Bad)
-                };
-                vec![
-                    Cell::text(claim.claim),
-                    Cell::text(&claim.agent),
-                    Cell::text(word).toned(tone),
-                    Cell::text(&claim.detail),
-                ]
-            })
-            .collect(),
-    }
+    let rows = claims.iter().map(|claim| {
+        let (word, tone) = if claim.seen {
+            ("yes", Tone::Good)
+        } else {
+            ("no", Tone::Bad)
+        };
+        vec![
+            Cell::text(claim.claim),
+            Cell::text(&claim.agent),
+            Cell::text(word).toned(tone),
+            Cell::text(&claim.detail),
+        ]
+    });
+    let header = ["claim", "agent", "seen", "measured"];
+    ReportTable::new("Claims, the paper's and ours", &header, rows)
 }
 
 /// Regret of one instance beside its published number.
@@ -291,13 +284,9 @@ pub fn distance_table(distances: &[Distance]) -> ReportTable {
             Cell::number(distance),
         ]
     });
-    ReportTable {
-        title: "Distance from the published final regrets (published settings)".into(),
-        header: ["", "published", "ours", "± sd", "distance"]
-            .map(String::from)
-            .to_vec(),
-        rows: rows.collect(),
-    }
+    let title = "Distance from the published final regrets (published settings)";
+    let header = ["", "published", "ours", "± sd", "distance"];
+    ReportTable::new(title, &header, rows)
 }
 
 impl Distance {

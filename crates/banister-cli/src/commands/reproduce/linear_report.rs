@@ -184,21 +184,17 @@ pub fn coverage_table(linear: &Linear) -> ReportTable {
             Cell::number(ratio(1)),
         ]
     };
-    ReportTable {
-        title: "Coverage of the confidence sets".into(),
-        header: [
-            "radius",
-            "runs",
-            "left",
-            "share",
-            "allowed",
-            "reward: largest ratio",
-            "cost: largest ratio",
-        ]
-        .map(String::from)
-        .to_vec(),
-        rows: linear.coverage.iter().map(row).collect(),
-    }
+    let header = [
+        "radius",
+        "runs",
+        "left",
+        "share",
+        "allowed",
+        "reward: largest ratio",
+        "cost: largest ratio",
+    ];
+    let rows = linear.coverage.iter().map(row);
+    ReportTable::new("Coverage of the confidence sets", &header, rows)
 }
 
 fn coverage_section(linear: &Linear) -> Section {
