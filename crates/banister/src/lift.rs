@@ -86,16 +86,6 @@ pub enum LiftForm {
     Concurrent,
 }
 
-impl LiftForm {
-    /// The name used in configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Concurrent => "concurrent",
-        }
-    }
-}
-
 /// Most that learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorthLeft {

@@ -190,7 +190,7 @@ class ArmLift(Answer):
     outcomes: int
     #: Outcomes of the safe arm that it rests on.
     safe_outcomes: int
-    #: What is assumed of the means.
+    #: Assumption on the means.
     form: LiftForm
     #: Probability that the interval of the difference, and with it that in percent, holds at all times.
     confidence: float
@@ -374,9 +374,9 @@ class Certificate(CertificateMethods):
 class Check(Answer):
     """One thing that was looked at."""
 
-    #: What it is about.
+    #: Name, such as `assignment`.
     name: str
-    #: How it is.
+    #: Verdict.
     light: Light
     #: Why, in a sentence.
     reason: str
@@ -411,6 +411,8 @@ class Counts(Answer):
     forced: int
     #: Units that were given another arm before their period was over: they teach nothing.
     moved: int
+    #: Units with as many reports as are added up: further ones are refused.
+    full: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -531,9 +533,9 @@ class Experiment(ExperimentMethods):
     number: int
     #: The arms, retired ones too; none where decisions bring candidates.
     arms: tuple[Arm, ...]
-    #: What is randomised and learned in place of single decisions, with its period in seconds.
-    unit: Any
-    #: What is certified of units, and what is not, in words.
+    #: Unit that is randomised and learned in place of single decisions, with its period in seconds.
+    unit: dict[str, Any] | None
+    #: Promise to units in words: what is certified of them, and what is not.
     certified: str | None
     #: Segments as declared, where every decision has one.
     segments: Any
@@ -558,7 +560,7 @@ class Experiment(ExperimentMethods):
     ttl_seconds: float | None
     #: The outcome of a decision that never got one; without it such decisions are counted as missing.
     default_outcome: dict[str, Any] | None
-    #: When the policy settles by itself.
+    #: Condition under which the policy settles by itself.
     stop_when: dict[str, Any] | None
     #: Time at which it settled: it explores no more, and is watched as before.
     settled: datetime | None
@@ -576,7 +578,7 @@ class ExperimentReport(Answer):
     experiment: Experiment
     #: The policy now, its certificate and estimates.
     state: ExperimentState
-    #: What arms are worth, and what is left to be learned.
+    #: Lifts of the arms, and the worth left.
     lift: Lifts
     #: Reward of all outcomes beyond what the safe arm would have earned for them: Σ_a n_a·lift_a. Its ends hold
     #: together with probability 1 − δ per arm; null where lifts are not known.
@@ -650,7 +652,7 @@ class GuardrailCertificate(Answer):
     price: float
     #: True if signals above the guardrail's `cap` count as the cap: all this is about the capped mean.
     capped: bool = False
-    #: What is promised, in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
+    #: The promise in words, where it is a ratio or a quantile: the numbers are of a mean that stands for it.
     promise: str | None = None
 
 
@@ -674,11 +676,11 @@ class GuardrailPoint(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class GuardrailReport(Answer):
-    """How a guardrail was kept."""
+    """One guardrail of a report."""
 
     #: Its name.
     name: str
-    #: What it promises, where it is a ratio or a quantile.
+    #: Promise in words, where it is a ratio or a quantile.
     promise: str | None
     #: Mean of all outcomes, in the units of certificates.
     mean: float | None
@@ -688,7 +690,7 @@ class GuardrailReport(Answer):
     certified: float | None
     #: True unless a monitor holds it for breached and nobody has acknowledged that.
     held: bool
-    #: What a looser threshold would earn, in words.
+    #: Price in words: the gain of a looser threshold.
     price: str | None
 
 
@@ -768,7 +770,7 @@ class LiftInterval(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Lifts(Answer):
-    """Lifts of all arms over the safe one, and what is left to be learned."""
+    """Lifts of all arms over the safe one, and the worth left."""
 
     #: Name of the experiment.
     experiment: str
@@ -778,7 +780,7 @@ class Lifts(Answer):
     time: datetime
     #: One entry per arm and signal; each interval holds at all times with its confidence, for itself.
     lifts: tuple[ArmLift, ...]
-    #: What learning on could still earn; null where it is not known.
+    #: Most that learning on could still earn; null where it is not known.
     worth_left: WorthLeft | None
     #: That, in a sentence.
     enough: str | None
@@ -966,7 +968,7 @@ class SolverReport(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class WorthLeft(Answer):
-    """What learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }."""
+    """Most that learning on could still earn (math 27): R̄ − max { π·L : π·u ≤ τ }."""
 
     #: Most that any policy within the guardrails earns per decision beyond `guaranteed`.
     per_decision: float
