@@ -132,7 +132,7 @@ impl CertifiedPlay {
     }
 
     /// Least number of outcomes, up to the horizon, on which a policy that plays an arm with probability `share` can be
-    /// certified: max { π_a : Σ_a π_a u_a(t) ≤ τ } ≥ share. `None` if the horizon is too short.
+    /// certified: max { π_a : Σ_a π_a u_a(t) ≤ τ } ≥ share; to within 0.2%. `None` if the horizon is too short.
     ///
     /// # Errors
     /// As [`CertifiedPlay::limit`]; an arm that does not exist, or a share that is NaN.
@@ -145,17 +145,15 @@ impl CertifiedPlay {
         *reward.ok_or_else(|| Error::invalid("arm", arm, allowed))? = 1.0;
         play.check()?;
         let mut pessimistic = PessimisticValue::new(&play);
-        if pessimistic.after(self.horizon)? < share {
-            return Ok(None);
+        // Not by bisection: widths fall with t but for the steps of ⌊tc⌋.
+        let mut t = 1;
+        while pessimistic.after(t)? < share {
+            if t == self.horizon {
+                return Ok(None);
+            }
+            t += (1 + t / STEPS).min(self.horizon - t);
         }
-        // Widths fall with t but for the steps of ⌊tc⌋: it may miss a t before such a step.
-        let (mut low, mut high) = (0, self.horizon);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            let suffices = pessimistic.after(middle)? >= share;
-            *(if suffices { &mut high } else { &mut low }) = middle;
-        }
-        Ok(Some(high))
+        Ok(Some(t))
     }
 
     fn check(&self) -> Result<(), Error> {
