@@ -3,7 +3,6 @@
 import csv
 import pathlib
 import re
-import shlex
 import statistics
 
 import pytest
@@ -49,10 +48,13 @@ def test_the_experiment_in_the_readme_runs(banister, tmp_path):
     assert (out / "report.html").exists()
 
 
-def test_the_plan_of_the_book_is_what_the_command_says(banister):
+def test_the_plan_of_the_book_is_what_the_command_says(banister, tmp_path):
     page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    (file,) = re.findall(r"```toml\n(.*?)```", page, flags=re.S)
     typed, answer = re.search(r"```console\n\$ banister (.*?)\n(.*?)```", page, flags=re.S).groups()
-    said = banister(*shlex.split(typed), "--quiet").stdout
+    experiment = tmp_path / "plan.toml"
+    experiment.write_text(file, encoding="utf-8")
+    said = banister(*typed.replace(experiment.name, str(experiment)).split(), "--quiet").stdout
     assert [line.rstrip() for line in answer.split("\n") if line] == [line for line in said.split("\n") if line]
 
 

@@ -25,7 +25,6 @@ from .client.types import Certificate
 from .segments import SegmentCertificate
 
 __version__: str
-LONGEST_PLAN: int
 
 class _Random(Protocol):
     """A numpy Generator, or anything else with a `random` method."""
@@ -440,11 +439,10 @@ def gather(experiments: Sequence[Experiment], shards: Sequence[bytes]) -> Result
 
 def plan(
     experiment: Experiment,
-    horizon: int | None,
     lift: float | None,
     traffic: float | None,
-    threads: int | None = None,
-    progress: Callable[[float, int], None] | None = None,
+    threads: int | None,
+    progress: Callable[[float, int], None] | None,
 ) -> tuple[dict[str, Any], str]:
     """Plans with the first agent of an experiment: the answer, and the figure as SVG."""
 

@@ -51,7 +51,6 @@ fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("LONGEST_PLAN", banister_sim::planning::LONGEST)?;
     module.add_class::<agent::Agent>()?;
     module.add_class::<agent::DecisionBatch>()?;
     module.add_class::<compare::Comparison>()?;

@@ -19,7 +19,7 @@ SPEND = banister.Guardrail("spend", at_most=0.5, safe_cost=0.0)
 
 def planned(**more: Any) -> banister.simulation.Plan:
     given: dict[str, Any] = {"lift": 0.2, "traffic": 1000, "horizon": 2000, "runs": 4, "progress": False, **more}
-    return banister.plan(ENVIRONMENT, guardrails=SPEND, **given)
+    return banister.plan(ENVIRONMENT, "opb", guardrails=SPEND, **given)
 
 
 def test_a_plan_is_that_of_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -29,9 +29,12 @@ def test_a_plan_is_that_of_the_command_line(tmp_path: Path, capfd: pytest.Captur
     file.write_text("[environment]\n" + "\n".join(rows) + "\n" + rails)
     flags = "--lift 0.2 --traffic 1000 --horizon 2000 --runs 4 --quiet --json"
     assert banister._native.command_line(["banister", "plan", str(file), *flags.split()]) == 0
-    assert json.loads(capfd.readouterr().out) == planned().to_dict()
+    said = json.loads(capfd.readouterr().out)
     options: dict[str, Any] = {"lift": 0.2, "traffic": 1000, "horizon": 2000, "runs": 4, "progress": False}
-    assert banister.plan(file, **options).to_dict() == planned().to_dict()
+    assert banister.plan(file, **options).to_dict() == said
+    # Without a file it has another name.
+    said["summary"]["instance"] = "simulation"
+    assert planned().to_dict() == said
 
 
 def test_times_are_columns() -> None:
@@ -43,16 +46,14 @@ def test_times_are_columns() -> None:
         ("worse", "certified"),
         ("worse", "lift"),
     ]
-    assert times["median_days"][0] == times["median"][0] / 1000
     assert times["share"].tolist() == [1.0, 1.0, 0.0, 0.0]
     assert math.isnan(times["least"][1])
     assert times["least"][0] <= times["median"][0] <= times["q90"][0]
     # The best policy never plays it.
     assert math.isnan(times["median"][2])
     assert plan.to_dict()["times"][2]["runs"] == []
-    assert plan.to_pandas()["arm"].tolist() == times["arm"]
-    assert "0 of 4 runs with a violation" in repr(plan)
-    assert "certified" in plan._repr_html_()
+    assert "2,000 decisions of opb" in repr(plan)
+    assert "0 violations" in repr(plan)
     assert pickle.loads(pickle.dumps(plan)) == plan
     svg = plan.plot().svg
     assert "certified" in svg
@@ -75,6 +76,11 @@ def test_bad_questions_are_refused(more: dict[str, Any], said: str) -> None:
         planned(**more)
 
 
+def test_options_that_no_run_has_are_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected `rounds`"):
+        planned(rounds=10)
+
+
 def test_a_safe_arm_beyond_its_threshold_is_refused() -> None:
     with pytest.raises(ValueError, match="the safe arm must meet guardrail `spend`"):
-        banister.plan({**ARMS, "costs": [[0.6, 0.2, 0.1]]}, guardrails=banister.Guardrail("spend", at_most=0.5))
+        banister.plan({**ARMS, "costs": [[0.6, 0.2, 0.1]]}, "opb", guardrails=banister.Guardrail("spend", at_most=0.5))

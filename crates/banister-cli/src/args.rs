@@ -51,7 +51,7 @@ pub enum Command {
     Bound(Bound),
     /// Plan an experiment: decisions until an arm is certified and its lift known, and what that costs meanwhile
     #[command(
-        after_help = "Example:\n  banister plan --safe \"control 0.10 spend=0.20\" --arm \"new 0.12 spend=0.32\" \\\n      --at-most spend=0.3 --lift 0.01 --traffic 20000\n  banister plan experiment.toml --out results/plan      with its first agent\n\nAn arm is its name, its expected reward and its expected costs, all in [0, 1], with blanks or\ncommas between. Signals with other ranges, late outcomes and other agents are for a file. Of its\n[run], `horizon` and `runs` do not count: the horizon is doubled until everything has happened, up\nto 1 280 000 decisions, and there are 20 runs.",
+        after_help = "Example:\n  banister init experiment.toml\n  banister plan experiment.toml --lift 0.02 --traffic 5000 --out results/plan\n\nThe means in the file are those that you expect.",
         mut_arg("no_timing", |arg| arg.hide(true))
     )]
     Plan(Plan),
@@ -176,31 +176,9 @@ pub struct Solve {
 
 #[derive(Debug, clap::Args)]
 pub struct Plan {
-    /// Experiment (TOML) with arms, instead of `--safe` and `--arm`
+    /// Experiment (TOML) with arms; its first agent decides
     #[arg(value_name = "EXPERIMENT.toml", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["safe", "arm", "at_most", "at_least", "known_safe", "delta"])]
-    pub experiment: Option<PathBuf>,
-    /// The safe arm, as it does today
-    #[arg(long, value_name = "NAME REWARD COST=MEAN")]
-    #[arg(required_unless_present = "experiment")]
-    pub safe: Option<String>,
-    /// Another arm, as it is expected to do; once per arm
-    #[arg(long, value_name = "NAME REWARD COST=MEAN")]
-    #[arg(required_unless_present = "experiment")]
-    pub arm: Vec<String>,
-    /// Guardrail on a cost of the arms; once per guardrail
-    #[arg(long, value_name = "COST=MOST")]
-    pub at_most: Vec<String>,
-    /// Guardrail on a signal that must not fall, such as conversion
-    #[arg(long, value_name = "COST=LEAST")]
-    pub at_least: Vec<String>,
-    /// The agent knows the safe arm's costs from the start, rather than learning them
-    #[arg(long)]
-    pub known_safe: bool,
-    /// δ, the probability with which a certificate may fail
-    #[arg(long, value_name = "δ", default_value_t = 0.01)]
-    #[arg(allow_negative_numbers = true)]
-    pub delta: f64,
+    pub experiment: PathBuf,
     /// Half-width to which the lift of the reward over the safe arm shall be known
     #[arg(long, value_name = "±x", allow_negative_numbers = true)]
     pub lift: Option<f64>,

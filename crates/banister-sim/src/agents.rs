@@ -23,8 +23,8 @@ type Make = dyn Fn(&Problem, u64, u64) -> Result<Box<dyn Agent>, Error> + Send +
 pub struct CustomAgent {
     label: String,
     make: Arc<Make>,
-    /// Declaration of the agent that it decides as, if there is one.
-    config: Option<AgentConfig>,
+    /// Declaration of the agent that it decides as, and so promises the same, if there is one.
+    pub(crate) config: Option<AgentConfig>,
 }
 
 impl CustomAgent {
@@ -38,12 +38,6 @@ impl CustomAgent {
             make: Arc::new(make),
             config: None,
         }
-    }
-
-    /// Says that it decides as a declared agent does, and so promises the same.
-    pub(crate) fn deciding_as(self, config: AgentConfig) -> Self {
-        let config = Some(config);
-        Self { config, ..self }
     }
 }
 

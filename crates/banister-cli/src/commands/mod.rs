@@ -22,7 +22,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Init(args) => init::init(&args),
         Command::Solve(args) => solve::solve(&args),
         Command::Bound(args) => bound::bound(&args),
-        Command::Plan(args) => plan::plan(args),
+        Command::Plan(args) => plan::plan(&args),
         Command::Evaluate(args) => evaluate::evaluate(&args),
         Command::Common(common) => common.run::<Args>(),
     }

@@ -96,7 +96,8 @@ pub fn resolved(experiments: &[Experiment]) -> Result<Vec<(String, Vec<u8>)>, Fa
     Ok(files)
 }
 
-fn document(results: &Results) -> Document {
+/// The report's page.
+pub fn document(results: &Results) -> Document {
     let runs = results.instances[0].agents[0].runs.len();
     let mut document = Document {
         title: "Bandits with guardrails: results".into(),

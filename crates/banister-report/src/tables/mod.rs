@@ -37,7 +37,7 @@ pub use banister_table::{Column, DataTable, Values};
 pub use columns::{count, number, text};
 pub use measured::measured;
 pub use orders::orders;
-pub use plan::{plan, plan_notes};
+pub use plan::{PLAN_NOTES, plan, plan_json};
 pub use published::{PublishedRow, measured_numbers, published, published_json, published_shown};
 pub use results::{alarms, curves, has_alarms, rounds_until_alarm, runs};
 pub use standings::{
