@@ -25,9 +25,9 @@ pub fn html(report: &ExperimentReport) -> String {
     let (since, now) = (moment(view.created), moment(lift.time));
     let sum = report.earned.as_ref().map_or("not known".into(), within);
     let settled = lift.settled.map_or("not yet".into(), moment);
-    let enough = lift.enough.as_deref().map_or("not known".into(), text);
-    let certified = view.certified.as_deref().map(text);
-    let certified = certified.map_or(String::new(), |words| format!("<p>Certified: {words}."));
+    let enough = text(lift.enough.as_deref().unwrap_or("not known"));
+    let certified = view.certified.as_deref();
+    let certified = certified.map_or(String::new(), |own| format!("<p>Certified: {}.", text(own)));
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{name}: report</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style>\n<h1>{name}</h1>\
@@ -40,7 +40,7 @@ pub fn html(report: &ExperimentReport) -> String {
         answer(report, &arms, unit.as_deref().unwrap_or("decision")),
         counts.decisions,
         counts.forced,
-        worth(&arms),
+        worth(&arms, report.state.arms.len()),
         guardrails(report),
         alarms(report),
         checks(report),
@@ -97,7 +97,7 @@ fn answer(report: &ExperimentReport, arms: &[Row<'_>], per: &str) -> String {
 }
 
 /// The arms with their differences to the safe one and the intervals of these, around a line at 0.
-fn worth(arms: &[Row<'_>]) -> String {
+fn worth(arms: &[Row<'_>], all: usize) -> String {
     let lifts = || arms.iter().filter_map(|row| row.1);
     let low = lifts().fold(0.0, |low: f64, own| low.min(own.difference.lower));
     let high = lifts().fold(0.0, |high: f64, own| high.max(own.difference.upper));
@@ -119,8 +119,10 @@ fn worth(arms: &[Row<'_>]) -> String {
         });
         format!("<td>{name}<td>{share}%<td>{pulls}<td>{mean}{plot}")
     });
-    let head = "<th>arm<th>traffic<th>outcomes<th>mean reward<th>beyond the safe arm’s<th>";
-    table(head, rows)
+    let arm = ["arm".to_string(), format!("arm (most played of {all})")];
+    let arm = &arm[usize::from(all > MOST_ARMS)];
+    let head = "<th>traffic<th>outcomes<th>mean reward<th>beyond the safe arm’s<th>";
+    table(&format!("<th>{arm}{head}"), rows)
 }
 
 fn guardrails(report: &ExperimentReport) -> String {

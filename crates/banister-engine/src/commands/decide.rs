@@ -361,11 +361,8 @@ impl Transaction<'_> {
         event: &DecisionEvent,
         experiment: u64,
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        let current = self
-            .state
-            .by_key(experiment)
-            .and_then(|own| own.current.as_ref());
-        match current {
+        let experiment = self.state.by_key(experiment);
+        match experiment.and_then(|own| own.current.as_ref()) {
             Some((Some(number), current)) if event.policy == Some(*number) => Ok(current.clone()),
             _ => self.policy_of(event),
         }

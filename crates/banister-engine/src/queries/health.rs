@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Query;
 use super::lift::{LiftsView, ReadLifts};
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, Experiment};
+use crate::state::{Core, EngineState, Experiment, Unit};
 use crate::time::Timestamp;
 
 /// Reports of an arm from which on delays are compared.
@@ -56,14 +56,9 @@ pub enum Light {
     Red,
 }
 
-/// A light and its reason.
-type Finding = (Light, String);
-
 impl Health {
     pub(super) fn of(experiment: &Experiment, lifts: &LiftsView) -> Self {
         let declared = &experiment.checked.declaration;
-        let units =
-            (declared.unit.as_ref()).map_or(String::new(), |unit| format!("{}s", unit.name));
         let found = [
             ("assignment", Some(assignment(experiment))),
             ("monitors", Some(monitors(experiment))),
@@ -71,22 +66,14 @@ impl Health {
             ("traffic without outcomes", Some(unreported(experiment))),
             ("delay", Some(delay(experiment))),
             (
-                &units,
-                declared
-                    .unit
-                    .as_ref()
-                    .map(|_| self::units(experiment, &units)),
+                "units",
+                declared.unit.as_ref().map(|unit| units(experiment, unit)),
             ),
             ("A/A", declared.a_a.then(|| same_arms(&lifts.lifts))),
         ];
         let checks = found.into_iter().filter_map(|(name, found)| {
-            let (light, reason) = found?;
             let name = name.to_string();
-            Some(Check {
-                name,
-                light,
-                reason,
-            })
+            found.map(|own| Check { name, ..own })
         });
         let checks: Vec<Check> = checks.collect();
         let worst = checks.iter().map(|check| check.light).max();
@@ -99,9 +86,29 @@ impl Health {
     }
 }
 
+fn green(reason: impl Into<String>) -> Check {
+    Check {
+        name: String::new(),
+        light: Light::Green,
+        reason: reason.into(),
+    }
+}
+
 /// Amber if somebody should look.
-fn amber(looks: bool) -> Light {
-    if looks { Light::Amber } else { Light::Green }
+fn amber(looks: bool, reason: impl Into<String>) -> Check {
+    let light = if looks { Light::Amber } else { Light::Green };
+    Check {
+        light,
+        ..green(reason)
+    }
+}
+
+fn red(reason: impl Into<String>) -> Check {
+    let light = Light::Red;
+    Check {
+        light,
+        ..green(reason)
+    }
 }
 
 fn share(part: u64, whole: u64) -> String {
@@ -115,7 +122,7 @@ fn listed(words: impl Iterator<Item = String>) -> String {
 }
 
 /// Draws of arms against the probabilities of the log.
-fn assignment(experiment: &Experiment) -> Finding {
+fn assignment(experiment: &Experiment) -> Check {
     let own = &experiment.trace.assigned;
     let each = experiment.arms.iter().zip(&own.arms);
     let each = each.filter(|(_, (drawn, expected))| *drawn > 0 || *expected > 0.0);
@@ -124,50 +131,42 @@ fn assignment(experiment: &Experiment) -> Finding {
             format!("{} {drawn} ({expected:.0} expected)", arm.name)
         }));
     if experiment.checked.declaration.shadow {
-        let reason = "in shadow mode the caller assigns: nothing is drawn here";
-        (Light::Green, reason.into())
+        green("in shadow mode the caller assigns: nothing is drawn here")
     } else if own.surprises.is_shown() {
         let reason = "arms were not drawn with the probabilities of the log, at level 0.001";
-        (Light::Red, format!("{reason}: {shown}"))
+        red(format!("{reason}: {shown}"))
     } else if own.decisions == 0 {
-        let reason = "no decision was compared with its policy yet";
-        (Light::Amber, reason.into())
+        amber(true, "no decision was compared with its policy yet")
     } else {
-        (
-            Light::Green,
-            format!("arms are drawn as policies say: {shown}"),
-        )
+        green(format!("arms are drawn as policies say: {shown}"))
     }
 }
 
 /// Alarms that nobody has acknowledged, breaches before warnings.
-fn monitors(experiment: &Experiment) -> Finding {
+fn monitors(experiment: &Experiment) -> Check {
     let mut open: Vec<_> = experiment.open_alarms().collect();
     open.sort_by_key(|alarm| alarm.alarm.kind.is_warning());
-    let Some(first) = open.first() else {
-        let watched = experiment.on_breach().is_some();
-        let reason = [
-            "nothing watches this agent",
-            "no breach, drift or change of a mean was seen",
-        ];
-        return (amber(!watched), reason[usize::from(watched)].into());
-    };
-    let light = if first.alarm.kind.is_warning() {
-        Light::Amber
-    } else {
-        Light::Red
+    let Some(first) = open.first().map(|own| &own.alarm) else {
+        return match experiment.on_breach() {
+            Some(_) => green("no breach, drift or change of a mean was seen"),
+            None => amber(true, "nothing watches this agent"),
+        };
     };
     let more = Some(open.len() - 1).filter(|n| *n > 0);
     let more = more.map_or(String::new(), |n| format!("; and {n} more"));
-    (light, format!("{}{more}", first.alarm.message))
+    let reason = format!("{}{more}", first.message);
+    if first.kind.is_warning() {
+        return amber(true, reason);
+    }
+    red(reason)
 }
 
 /// Outcomes that never came, by arm.
-fn missing(experiment: &Experiment) -> Finding {
+fn missing(experiment: &Experiment) -> Check {
     let counts = &experiment.counts;
     if experiment.checked.declaration.ttl_seconds.is_none() {
         let reason = "no time to live is declared: what never comes is not noticed, and early outcomes count first";
-        return (Light::Amber, reason.into());
+        return amber(true, reason);
     }
     let arms = experiment.arms.iter().enumerate();
     let rates = listed(arms.filter_map(|(place, arm)| {
@@ -175,19 +174,19 @@ fn missing(experiment: &Experiment) -> Finding {
         Some(format!("{} {}", arm.name, share(own.missing, own.matured)))
     }));
     if experiment.missing.evidence() >= 1000.0 {
-        let reason = format!("outcomes are missing, and not at random: {rates}");
-        return (Light::Red, reason);
+        return red(format!("outcomes are missing, and not at random: {rates}"));
     }
     let all = counts.missing + counts.outcomes;
-    let reason = match counts.missing {
-        0 => format!("none of {all} outcomes is missing"),
-        n => format!("{n} of {all} are missing, and arms do not differ: {rates}"),
-    };
-    (Light::Green, reason)
+    match counts.missing {
+        0 => green(format!("none of {all} outcomes is missing")),
+        n => green(format!(
+            "{n} of {all} are missing, and arms do not differ: {rates}"
+        )),
+    }
 }
 
 /// Decisions without an outcome. With a time to live those that got the default, or nothing, are expired.
-fn unreported(experiment: &Experiment) -> Finding {
+fn unreported(experiment: &Experiment) -> Check {
     let counts = &experiment.counts;
     let settled = counts.outcomes + counts.missing + counts.moved;
     let (open, whole, what) = match experiment.checked.declaration.ttl_seconds {
@@ -198,14 +197,11 @@ fn unreported(experiment: &Experiment) -> Finding {
         }
     };
     let looks = whole >= ENOUGH && open as f64 > MANY * whole as f64;
-    (
-        amber(looks),
-        format!("decisions: {} {what}", share(open, whole)),
-    )
+    amber(looks, format!("decisions: {} {what}", share(open, whole)))
 }
 
 /// Time until outcomes come, of the fastest arm and of the slowest.
-fn delay(experiment: &Experiment) -> Finding {
+fn delay(experiment: &Experiment) -> Check {
     let seen = experiment.arms.iter().zip(&experiment.trace.delays);
     let seen = seen.filter(|(_, own)| own.count >= ENOUGH);
     let mut means: Vec<(f64, &str)> = seen
@@ -213,37 +209,32 @@ fn delay(experiment: &Experiment) -> Finding {
         .collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some((least, fast)), Some((most, slow))) = (means.first(), means.last()) else {
-        let reason = "too few outcomes to compare how late they come";
-        return (Light::Green, reason.into());
+        return green("too few outcomes to compare how late they come");
     };
     let shown =
         format!("outcomes come {least:.1} s after decisions for {fast}, {most:.1} s for {slow}");
     let waits = experiment.checked.declaration.ttl_seconds.is_none();
     if *most > LATE * least.max(1.0) && waits {
         let reason = "until they are in, arms are not comparable; declare a time to live";
-        return (Light::Amber, format!("{shown}: {reason}"));
+        return amber(true, format!("{shown}: {reason}"));
     }
-    (Light::Green, shown)
+    green(shown)
 }
 
 /// Units that were given another arm within their period, and those with more outcomes than are added up.
-fn units(experiment: &Experiment, name: &str) -> Finding {
-    let counts = &experiment.counts;
-    let (moved, full) = [counts.moved, counts.full]
-        .map(|n| share(n, counts.decisions))
-        .into();
+fn units(experiment: &Experiment, unit: &Unit) -> Check {
+    let (counts, name) = (&experiment.counts, &unit.name);
+    let [moved, full] = [counts.moved, counts.full].map(|n| share(n, counts.decisions));
+    let looks = counts.moved * 10 > counts.decisions || counts.full > 0;
     let reason = format!(
-        "of the {name}, {moved} were given another arm before their time was over and are not learned, {full} reported \
+        "of the {name}s, {moved} were given another arm before their time was over and are not learned, {full} reported \
          more often than is added up"
     );
-    (
-        amber(counts.moved * 10 > counts.decisions || counts.full > 0),
-        reason,
-    )
+    amber(looks, reason)
 }
 
 /// Differences between arms that are declared to be the same.
-fn same_arms(lifts: &[ArmLift]) -> Finding {
+fn same_arms(lifts: &[ArmLift]) -> Check {
     let differs = |own: &&ArmLift| own.difference.lower > 0.0 || own.difference.upper < 0.0;
     let chance = 100.0 * lifts.iter().map(|own| 1.0 - own.confidence).sum::<f64>();
     match (lifts.iter().find(differs), lifts.len()) {
@@ -254,13 +245,12 @@ fn same_arms(lifts: &[ArmLift]) -> Finding {
                  between the decision and the report treats them differently (by chance: at most {chance:.0}%)",
                 by.lower, by.upper
             );
-            (Light::Red, reason)
+            red(reason)
         }
-        (None, 0) => (Light::Amber, "there is nothing to compare yet".into()),
-        (None, all) => {
-            let reason = format!("all {all} differences to the safe arm may be 0, as they should");
-            (Light::Green, reason)
-        }
+        (None, 0) => amber(true, "there is nothing to compare yet"),
+        (None, all) => green(format!(
+            "all {all} differences to the safe arm may be 0, as they should"
+        )),
     }
 }
 

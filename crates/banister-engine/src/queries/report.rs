@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use banister::ArmEstimate;
-use banister::lift::LiftInterval;
+use banister::lift::{ArmLift, LiftInterval};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -131,23 +131,17 @@ fn mean<'a>(arms: impl Iterator<Item = &'a ArmEstimate>, guardrail: usize) -> Op
 }
 
 fn earned(lift: &LiftsView, reward: &str) -> Option<LiftInterval> {
-    let of_reward = lift.lifts.iter().filter(|own| own.signal == reward);
-    let none = LiftInterval {
-        estimate: Some(0.0),
-        lower: 0.0,
-        upper: 0.0,
+    let of_reward = |own: &&ArmLift| own.signal == reward && own.outcomes > 0;
+    let lifts: Vec<&ArmLift> = lift.lifts.iter().filter(of_reward).collect();
+    let sum = |of: fn(&LiftInterval) -> Option<f64>| {
+        let each = lifts.iter();
+        each.map(|own| Some(own.outcomes as f64 * of(&own.difference)?))
+            .sum::<Option<f64>>()
     };
-    of_reward
-        .filter(|own| own.outcomes > 0)
-        .fold(None, |total, own| {
-            let (total, n) = (total.unwrap_or(none), own.outcomes as f64);
-            Some(LiftInterval {
-                estimate: total
-                    .estimate
-                    .zip(own.difference.estimate)
-                    .map(|(a, b)| a + n * b),
-                lower: total.lower + n * own.difference.lower,
-                upper: total.upper + n * own.difference.upper,
-            })
-        })
+    Some(LiftInterval {
+        estimate: sum(|own| own.estimate),
+        lower: sum(|own| Some(own.lower))?,
+        upper: sum(|own| Some(own.upper))?,
+    })
+    .filter(|_| !lifts.is_empty())
 }
