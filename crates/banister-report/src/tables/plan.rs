@@ -11,7 +11,7 @@ use crate::{Cell, ReportTable};
 /// Meaning of the columns of [`plan()`], one line each.
 pub const PLAN_NOTES: [&str; 3] = [
     "Certified: the first policy that gives the arm at least 90% of its share in the best policy.",
-    "Limit: outcomes that typically prove such a policy to one who knows every mean, at the agent's δ; –: more than the horizon.",
+    "Limit: outcomes that typically prove such a policy to one who knows every mean; –: more than the horizon.",
     "Lift: reward of the arm minus that of the safe arm; known to ±x: half the width of its 95% anytime interval.",
 ];
 
