@@ -31,8 +31,8 @@ class Guardrail(_Declared):
     "decision", or per "hour" or "day", where decisions need their `time`.
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
-    the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, which outcomes
-    bring once; or `"reward"` or another guardrail, whose value outcomes then have in both places.
+    the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, or
+    `"reward"`: outcomes bring it once.
     `ratio=("refunds", "orders")` bounds the first signal per unit of the second, and `quantile=0.95` that quantile of
     `signal` in place of its mean. `weights` makes it a sum
     of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm:
