@@ -24,7 +24,7 @@ pub struct Unit {
     /// text such as `7d`, `12h` or `30m`, or `forever`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(deserialize_with = "period")]
-    #[schemars(with = "Option<Period>")]
+    #[schemars(with = "Option<GivenPeriod>")]
     pub period: Option<f64>,
     /// Way in which a unit's reports make its outcome.
     #[serde(default)]
@@ -40,15 +40,15 @@ pub struct Unit {
     untagged,
     expecting = "a period is seconds, a text such as \"7d\", or \"forever\""
 )]
-enum Period {
+enum GivenPeriod {
     Seconds(f64),
     Text(String),
 }
 
 fn period<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> {
     let text = match Option::deserialize(given)? {
-        Some(Period::Seconds(seconds)) => return Ok(Some(seconds)),
-        Some(Period::Text(text)) if text != "forever" => text,
+        Some(GivenPeriod::Seconds(seconds)) => return Ok(Some(seconds)),
+        Some(GivenPeriod::Text(text)) if text != "forever" => text,
         _ => return Ok(None),
     };
     let allowed = "must be seconds, a text such as `7d`, `12h` or `30m`, or `forever`";
