@@ -229,6 +229,9 @@ impl Learner for ArmLearner {
         {
             self.follow_change(shell, arm, &changed);
         }
+        if self.settled.is_some() {
+            self.follow_settled(shell);
+        }
         self.follow_breach(shell, next)
     }
 
@@ -307,8 +310,10 @@ impl Learner for ArmLearner {
     }
 
     fn arms_changed(&mut self, shell: &mut Shell) {
-        self.settled.iter_mut().for_each(Settled::discard);
         self.refresh_all(shell);
+        if self.settled.is_some() {
+            self.settled = Some(self.certified(shell).unwrap_or_default());
+        }
     }
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {

@@ -20,7 +20,7 @@ const HAIR: f64 = 1e-12;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Settled {
-    /// As (arm, probability); empty where it has to be found anew.
+    /// As (arm, probability); empty where there was none.
     policy: Vec<(usize, f64)>,
     /// Reward that was guaranteed when it was found, in standard units, and prices of the thresholds.
     value: f64,
@@ -31,11 +31,6 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    /// Has another one found, with what is known then.
-    pub(super) fn discard(&mut self) {
-        self.policy.clear();
-    }
-
     /// Sums the costs; false if there is no such policy any more, or it is not certified.
     fn is_certified(&mut self, shell: &Shell, bounds: &Bounds) -> bool {
         self.costs.clear();
@@ -122,7 +117,7 @@ impl ArmLearner {
     }
 
     /// The policy of the highest guaranteed reward: max { π·L : π·u ≤ τ }, with the floor.
-    fn certified(&self, shell: &Shell) -> Option<Settled> {
+    pub(super) fn certified(&self, shell: &Shell) -> Option<Settled> {
         let (bounds, arms) = (&self.plan.bounds, shell.arms.offered());
         if !bounds.has_margin() {
             return None;
@@ -211,17 +206,25 @@ impl ArmLearner {
         Ok(())
     }
 
-    /// Publishes the settled policy while bounds in force certify it, else the one that is the best by now.
+    /// Keeps the settled policy while bounds in force certify it, else has the one that is the best by now: when they
+    /// change, since what is saved must not depend on when somebody asks for a policy.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow_settled(&mut self, shell: &Shell) {
+        let Some(mut own) = self.settled.take() else {
+            return;
+        };
+        if !own.is_certified(shell, &self.plan.bounds) {
+            own = self.certified(shell).unwrap_or_default();
+        }
+        self.settled = Some(own);
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn play_settled(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
-        let mut own = self.settled.take().unwrap_or_default();
-        if !own.is_certified(shell, &self.plan.bounds) {
-            own = self.certified(shell).unwrap_or_default();
-            own.is_certified(shell, &self.plan.bounds);
-        }
-        let published = shell.publish(&own.answer(), &self.plan.bounds.thresholds, |_, arm| arm);
-        self.settled = Some(own);
-        published
+        let mut own = self.settled.clone().unwrap_or_default();
+        own.is_certified(shell, &self.plan.bounds);
+        shell.publish(&own.answer(), &self.plan.bounds.thresholds, |_, arm| arm)
     }
 }

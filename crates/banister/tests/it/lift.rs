@@ -479,6 +479,10 @@ fn settles() {
     );
     let dear = before.iter().map(|entry| entry.0).max().unwrap();
     agent.forget_arm(dear).unwrap();
+    // Asking for a policy changes nothing that is saved: that follows from outcomes alone.
+    let saved = agent.save().unwrap();
+    agent.decide();
+    assert_eq!(agent.save().unwrap(), saved);
     assert!(agent.view().is_settled && agent.decide().probability(dear) < 0.3);
     assert!(agent.decide().guardrails[0].slack >= 0.0);
     agent.retire_arm(1).unwrap();
