@@ -311,9 +311,8 @@ impl Learner for ArmLearner {
 
     fn arms_changed(&mut self, shell: &mut Shell) {
         self.refresh_all(shell);
-        if self.settled.is_some() {
-            self.settled = Some(self.certified(shell).unwrap_or_default());
-        }
+        let settled = self.settled.take();
+        self.settled = settled.map(|_| self.certified(shell).unwrap_or_default());
     }
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
