@@ -298,8 +298,13 @@ fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
         engine.create(own)
     };
     let soon = json!({"name": "user", "period": "soon"});
-    let error = serde_json::from_value::<banister_engine::Unit>(soon).unwrap_err();
-    assert!(error.to_string().contains("`period` is `soon`"), "{error}");
+    for (unit, reason) in [
+        (soon, "`soon` is no period"),
+        (json!("user"), "an object such as"),
+    ] {
+        let error = serde_json::from_value::<banister_engine::Unit>(unit).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
     refusal(
         declared("unit", json!({"name": "user", "period": -5})),
         "ttl_seconds",

@@ -17,6 +17,7 @@ use crate::time::Timestamp;
 /// Unit that is randomised and learned in place of single decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "an object such as {\"name\": \"user\", \"period\": \"7d\"}")]
 pub struct Unit {
     /// Its name in sentences, such as `user`.
     pub name: String,
@@ -36,10 +37,8 @@ pub struct Unit {
 
 /// Seconds, a text such as `7d`, or `forever`.
 #[derive(Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "a period is seconds, a text such as \"7d\", or \"forever\""
-)]
+#[serde(untagged)]
+#[serde(expecting = "a period is seconds, a text such as \"7d\", or \"forever\"")]
 enum GivenPeriod {
     Seconds(f64),
     Text(String),
@@ -53,7 +52,7 @@ fn period<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> 
     };
     let allowed = "must be seconds, a text such as `7d`, `12h` or `30m`, or `forever`";
     let found = humantime::parse_duration(&text);
-    let found = found.map_err(|_| D::Error::custom(format!("`period` is `{text}`: {allowed}")))?;
+    let found = found.map_err(|_| D::Error::custom(format!("`{text}` is no period: {allowed}")))?;
     Ok(Some(found.as_secs_f64()))
 }
 
