@@ -68,8 +68,8 @@ pub trait Agent: Send {
         Vec::new()
     }
 
-    /// Lifts of the arms: the mean of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's,
-    /// with an interval. Empty from an agent that does not say; signals with other intervals than `mixture`, or with declared drift, are left out.
+    /// Lifts of the arms: means of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's. Empty
+    /// from an agent that does not say; signals with other intervals than `mixture`, or that drift, are left out.
     fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
         let _ = signal;
         Vec::new()

@@ -221,14 +221,14 @@ fn delay(experiment: &Experiment) -> Check {
     green(shown)
 }
 
-/// Units that were given another arm within their period, and those with more outcomes than are added up.
+/// Units that were given another arm within their period, and those with as many reports as are added up.
 fn units(experiment: &Experiment, unit: &Unit) -> Check {
     let (counts, name) = (&experiment.counts, &unit.name);
     let [moved, full] = [counts.moved, counts.full].map(|n| share(n, counts.decisions));
     let looks = counts.moved * 10 > counts.decisions || counts.full > 0;
     let reason = format!(
-        "of the {name}s, {moved} were given another arm before their time was over and are not learned, {full} reported \
-         more often than is added up"
+        "of the {name}s, {moved} were given another arm before their time was over and are not learned, {full} have \
+         as many reports as are added up"
     );
     amber(looks, reason)
 }

@@ -5,7 +5,9 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use banister::ArmWeights;
-use banister_engine::{Edit, Event, Import, ImportOutcomes, Refusal, rebuild};
+use banister_engine::{
+    Edit, Event, Import, ImportOutcomes, Light, ReadHealth, ReadLifts, Refusal, rebuild,
+};
 use common::engine::{Caller, Engine, conflict, plain};
 use common::{Place, both, until, whole};
 use serde_json::{Value, json};
@@ -16,6 +18,7 @@ both!(
     what_must_change_moves_a_unit_and_nothing_else_does,
     told_prices_move_the_fewest_units,
     a_unit_for_ever_has_one_outcome,
+    a_unit_has_at_most_a_thousand_reports,
     units_are_declared_and_asked_for_by_the_book,
 );
 
@@ -266,6 +269,34 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, Refusal>, field: &str) -> Strin
         }
         other => panic!("{field}: {other:?}"),
     }
+}
+
+fn a_unit_has_at_most_a_thousand_reports(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = on_units(json!("30d"));
+    declaration["reward"] = json!({"range": [0, 10_000]});
+    engine.create(declaration).unwrap();
+    engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    let counts = || engine.show("x").unwrap().counts;
+    for id in 0..1000 {
+        assert_eq!(counts().full, 0);
+        by_unit(&engine, "a", report(id, 1.0, 0.0)).unwrap();
+    }
+    assert_eq!(counts().full, 1);
+    let more = by_unit(&engine, "a", report(1000, 1.0, 0.0));
+    assert!(conflict(more).contains("1000 reports"));
+    // One that was sent before is known as ever.
+    let again = by_unit(&engine, "a", report(7, 1.0, 0.0)).unwrap();
+    assert_eq!((again.reward, counts().full), (Some(1000.0), 1));
+    let health = engine.query(ReadHealth(ReadLifts::new("x"))).unwrap();
+    let units = health.checks.iter().find(|check| check.name == "units");
+    let units = units.unwrap();
+    assert_eq!(units.light, Light::Amber);
+    assert!(
+        units
+            .reason
+            .contains("1 of 1 (100.0%) have as many reports")
+    );
 }
 
 fn units_are_declared_and_asked_for_by_the_book(place: &Place) {

@@ -166,7 +166,7 @@ impl Problem {
         Ok((place, own.unwrap_or_else(|| self.reward.clone())))
     }
 
-    /// The way in which a guardrail is made, if outcomes do not bring it and it is no weighted sum; its range is written to `own`.
+    /// Recipe of a guardrail that outcomes do not bring and that is no weighted sum; its range is written to `own`.
     pub(super) fn made(&self, i: usize, own: &mut Guardrail) -> Result<Option<Made>, Error> {
         let declared = &self.guardrails[i];
         let field = |key: &str| format!("guardrail[{i}].{key}");

@@ -115,8 +115,8 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub default_outcome: Option<DefaultOutcome>,
-    /// Condition under which the policy settles: it is then the one with the highest guaranteed reward, explores no more, and is watched
-    /// as before.
+    /// Condition under which the policy settles: it is then the one with the highest guaranteed reward, explores no
+    /// more, and is watched as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_when: Option<StopWhen>,
     /// True if all arms are the same, to try what is around them: whatever differs is a fault.
