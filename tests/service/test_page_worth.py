@@ -85,6 +85,34 @@ def test_units_and_a_green_light(service, look):
     expect(page.locator(".declared")).to_contain_text(get(service, "shop")["certified"])
 
 
+def test_a_unit_is_tried_from_the_page(service, look):
+    signals = {"revenue": [0, 50], "orders": [0, 5], "refunds": [0, 5], "wait": [0, "inf"]}
+    guardrails = [
+        {"name": "refund rate", "ratio": ["refunds", "orders"], "at_most": 0.3},
+        {"name": "p95", "signal": "wait", "quantile": 0.95, "at_most": 30},
+    ]
+    make(
+        service,
+        unit={"name": "user"},
+        ttl_seconds=3600,
+        signals=signals,
+        reward={"signal": "revenue"},
+        guardrails=guardrails,
+    )
+    page = look("/#/experiments/shop")
+    expect(page.locator(".declared")).to_contain_text("revenue")
+    page.get_by_label("unit: the user").fill("anna")
+    page.get_by_test_id("try-decide").click()
+    expect(page.locator(".answer")).to_contain_text("Play ")
+    page.get_by_test_id("try-reward").fill("12.5")
+    for place, value in enumerate(["2", "1", "7"]):
+        page.get_by_test_id("try-cost").nth(place).fill(value)
+    page.get_by_test_id("try-report").click()
+    expect(page.get_by_text("Partial: the rest is awaited.")).to_be_visible()
+    outcome = get(service, "shop", "/decisions/anna")["outcome"]
+    assert outcome == {"reward": 12.5, "costs": {"orders": 2.0, "refunds": 1.0, "wait": 7.0}}
+
+
 def test_the_report(service, look):
     make(service, description="<b>Which</b> & why?")
     play(service, "shop", 2000, CHANCES)

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use banister::lift::{ArmLift, LiftInterval};
-use banister_engine::{ArmState, ExperimentReport, Light, Timestamp, Unit};
+use banister_engine::{ArmState, ExperimentReport, Light, Timestamp};
 
 const STYLE: &str = "@page{size:A4;margin:18mm}body{font:15px/1.5 system-ui,sans-serif;color:#1a1c1e;background:#fff;\
     max-width:48rem;margin:2rem auto;padding:0 1rem;overflow-wrap:break-word}h1{margin:0}.answer{font-size:1.2rem}\
@@ -19,7 +19,10 @@ const MOST_ARMS: usize = 30;
 pub fn html(report: &ExperimentReport) -> String {
     let (view, counts, lift) = (&report.experiment, &report.experiment.counts, &report.lift);
     let (name, description) = (text(&view.name), text(&view.description));
-    let (arms, unit) = (arms(report), view.unit.as_ref().map(per));
+    let (arms, unit) = (
+        arms(report),
+        view.unit.as_ref().map(|unit| text(&unit.per())),
+    );
     let each = unit.as_ref().map(|unit| format!(", one per {unit}"));
     let each = each.unwrap_or_default();
     let (since, now) = (moment(view.created), moment(lift.time));
@@ -181,13 +184,6 @@ fn table(head: &str, rows: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Name of that which has one outcome.
-fn per(unit: &Unit) -> String {
-    let period = unit.period.map(|seconds| number(seconds / 86400.0));
-    let period = period.map_or(String::new(), |days| format!(" and period of {days} d"));
-    text(&unit.name) + &period
-}
-
 /// A text as HTML.
 fn text(words: &str) -> String {
     let words = words.replace('&', "&amp;").replace('"', "&quot;");
@@ -206,7 +202,8 @@ fn number(value: impl Into<Option<f64>>) -> String {
     };
     let places = 2.0 - value.abs().max(1e-9).log10().floor();
     let unit = 10_f64.powf(places.clamp(0.0, 9.0));
-    let shown = (value * unit).round() / unit;
+    // Not −0.
+    let shown = (value * unit).round() / unit + 0.0;
     shown.to_string().replace('-', "−")
 }
 

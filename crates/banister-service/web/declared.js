@@ -66,7 +66,7 @@ export function declared(experiment) {
         experiment.context ? item("Context", `${contextInWords(experiment.context)} with every decision`) : null,
         experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
         experiment.unit ? item("Unit", `${decisionInWords(experiment)}: ${experiment.certified}`) : null,
-        item("Reward", rangeInWords(experiment.reward)),
+        item("Reward", experiment.reward.signal || rangeInWords(experiment.reward)),
         item("Agent", agent),
         item(
           "Time to live",

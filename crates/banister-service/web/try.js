@@ -2,7 +2,7 @@
 
 import { button, foldingPanel, h, setText, show } from "./dom.js";
 import { num, percent } from "./format.js";
-import { hullOf, reasonInWords } from "./words.js";
+import { broughtOf, hullOf, reasonInWords } from "./words.js";
 import { api, hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { hrefOf } from "./decisions.js";
@@ -14,7 +14,8 @@ const randomVector = (length) => Array.from({ length }, random);
 
 function requestInputs(experiment, changed) {
   const parts = [],
-    id = h("input", { autocomplete: "off", placeholder: "made by the service" });
+    { unit } = experiment,
+    id = h("input", { autocomplete: "off", placeholder: unit ? `such as ${unit.name}-17` : "made by the service" });
   let context = null,
     row = null,
     actions = null,
@@ -57,7 +58,7 @@ function requestInputs(experiment, changed) {
     propensity = h("input", { inputmode: "decimal", value: "1", autocomplete: "off" });
     parts.push(labelled("taken: what you do", taken), labelled("propensity: its probability", propensity));
   }
-  parts.push(labelled("id (optional)", id));
+  parts.push(labelled(unit ? `unit: the ${unit.name}` : "id (optional)", id));
   const node = h("div", { class: "row-fields" }, parts);
   node.addEventListener("input", changed);
   return {
@@ -65,7 +66,7 @@ function requestInputs(experiment, changed) {
     id,
     read() {
       const body = {};
-      if (id.value) body.id = id.value;
+      if (id.value) body[unit ? "unit" : "id"] = id.value;
       if (segment.length) {
         body.segment = fields[0] === null
           ? segment[0].value
@@ -95,7 +96,8 @@ export function tryPanel(context, experiment) {
   const result = h("p", { class: "answer-line", "aria-live": "polite", hidden: true }),
     refused = h("p", { class: "problem", role: "alert", hidden: true });
   const inputs = requestInputs(experiment, () => sketch()),
-    outcome = outcomeInputs(experiment.guardrails, null, "try");
+    brought = broughtOf(experiment),
+    outcome = outcomeInputs(brought, null, "try");
   const partial = checkbox("only the reward now, the costs later", false);
   let decision = null;
 
@@ -112,7 +114,7 @@ export function tryPanel(context, experiment) {
         show(result, false);
         show(refused, false);
         suggest();
-        inputs.id.value = "";
+        if (!experiment.unit) inputs.id.value = "";
         context.refresh();
       } catch (error) {
         setText(problem, error.inWords());
@@ -153,10 +155,10 @@ export function tryPanel(context, experiment) {
     const between = ([low, high]) =>
       low === 0 && high === 1
         ? Math.round(Math.random())
-        : parseFloat((low + Math.random() * (high - low)).toPrecision(3));
+        : parseFloat((low + Math.random() * ((Number.isFinite(high) ? high : low + 1) - low)).toPrecision(3));
     const drawn = experiment.arms.find((arm) => decision && arm.name === decision.action);
     const own = (name, signal) => (drawn && drawn.ranges && drawn.ranges[name]) || hullOf(signal);
-    const ranges = [own("reward", experiment.reward), ...experiment.guardrails.map((g) => own(g.name, g))];
+    const ranges = [own("reward", experiment.reward), ...brought.map((g) => own(g.name, g))];
     outcome.inputs.forEach((input, i) => {
       input.value = String(between(ranges[i]));
     });
@@ -166,6 +168,7 @@ export function tryPanel(context, experiment) {
     const read = outcome.read() || {};
     if (partial.input.checked) delete read.costs;
     const said = Object.assign({ decision: decision ? decision.id : "ID" }, read);
+    if (experiment.unit) said.report = `page-${Date.now()}`;
     const taken = inputs.read().taken;
     if (experiment.shadow && taken !== undefined) said.taken = taken;
     return said;

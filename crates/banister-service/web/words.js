@@ -69,6 +69,13 @@ export function hullOf(signal) {
   return [Math.min(...pairs.map((pair) => pair[0])), Math.min(high, cap ?? high)];
 }
 
+// Signals that outcomes bring beside the reward, by their names.
+export function broughtOf({ guardrails, signals, reward }) {
+  const own = guardrails.filter((g) => !g.weights && !g.ratio && !g.signal);
+  const declared = Object.entries(signals || {}).filter(([name]) => name !== reward.signal);
+  return [...own, ...declared.map(([name, given]) => ({ ...(Array.isArray(given) ? { range: given } : given), name }))];
+}
+
 export function rangeInWords(signal) {
   const { cap } = signal || {};
   const byArm = isByArm(signal)

@@ -59,16 +59,14 @@ pub enum Light {
 impl Health {
     pub(super) fn of(experiment: &Experiment, lifts: &LiftsView) -> Self {
         let declared = &experiment.checked.declaration;
+        let unit = declared.unit.as_ref();
         let found = [
             ("assignment", Some(assignment(experiment))),
             ("monitors", Some(monitors(experiment))),
             ("missing outcomes", Some(missing(experiment))),
             ("traffic without outcomes", Some(unreported(experiment))),
             ("delay", Some(delay(experiment))),
-            (
-                "units",
-                declared.unit.as_ref().map(|unit| units(experiment, unit)),
-            ),
+            ("units", unit.map(|unit| units(experiment, unit))),
             ("A/A", declared.a_a.then(|| same_arms(&lifts.lifts))),
         ];
         let checks = found.into_iter().filter_map(|(name, found)| {
@@ -126,10 +124,8 @@ fn assignment(experiment: &Experiment) -> Check {
     let own = &experiment.trace.assigned;
     let each = experiment.arms.iter().zip(&own.arms);
     let each = each.filter(|(_, (drawn, expected))| *drawn > 0 || *expected > 0.0);
-    let shown =
-        listed(each.map(|(arm, (drawn, expected))| {
-            format!("{} {drawn} ({expected:.0} expected)", arm.name)
-        }));
+    let words = each.map(|(arm, (n, mean))| format!("{} {n} ({mean:.0} expected)", arm.name));
+    let shown = listed(words);
     if experiment.checked.declaration.shadow {
         green("in shadow mode the caller assigns: nothing is drawn here")
     } else if own.surprises.is_shown() {
@@ -180,7 +176,7 @@ fn missing(experiment: &Experiment) -> Check {
     match counts.missing {
         0 => green(format!("none of {all} outcomes is missing")),
         n => green(format!(
-            "{n} of {all} are missing, and arms do not differ: {rates}"
+            "{n} of {all} are missing, arms do not differ: {rates}"
         )),
     }
 }
@@ -248,9 +244,7 @@ fn same_arms(lifts: &[ArmLift]) -> Check {
             red(reason)
         }
         (None, 0) => amber(true, "there is nothing to compare yet"),
-        (None, all) => green(format!(
-            "all {all} differences to the safe arm may be 0, as they should"
-        )),
+        (None, all) => green(format!("all {all} differences may be 0, as they should")),
     }
 }
 

@@ -81,9 +81,7 @@ fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, 
                 continue;
             };
             if actions.len() == MOST_ROWS {
-                return refuse(
-                    "the log is longer than is read at once: export it, and use `banister evaluate`",
-                );
+                return refuse("too many outcomes: export the log, and use `banister evaluate`");
             }
             actions.push(event.action as usize);
             pscores.push(event.probability);

@@ -67,12 +67,9 @@ impl Ends {
     pub(super) fn per(guardrail: &Standard, is_safe: bool) -> Self {
         use Side::{Optimism, Safety};
         let from_below = (guardrail.direction == Direction::AtMost) != is_safe;
-        let sides = if from_below {
-            [Safety, Optimism]
-        } else {
-            [Optimism, Safety]
-        };
-        let [lower, upper] = sides.map(Some);
+        let mut sides = [Some(Safety), Some(Optimism)];
+        sides.rotate_left(usize::from(!from_below));
+        let [lower, upper] = sides;
         Self { lower, upper }
     }
 

@@ -5,6 +5,8 @@
 //! force at its first decision; that decision stands until its period is over, and the log finds it again from any
 //! replica. Periods roll: a unit's next one begins with its first decision after the last one.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -90,15 +92,20 @@ impl Unit {
         (digest(&hash.finalize()) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Name of that which has one outcome, such as `user and period of 7days`.
+    pub fn per(&self) -> String {
+        let period = self
+            .period
+            .and_then(|own| Duration::try_from_secs_f64(own).ok());
+        let words = |own| format!(" and period of {}", humantime::format_duration(own));
+        format!("{}{}", self.name, period.map_or(String::new(), words))
+    }
+
     /// Promise to units in words: what is certified of them, and what is not.
     pub fn in_words(&self) -> String {
-        let name = &self.name;
-        let period = match self.period {
-            Some(seconds) => format!(" and period of {seconds} s"),
-            None => String::new(),
-        };
+        let (name, per) = (&self.name, self.per());
         format!(
-            "each {name} is assigned by a policy whose expected cost per {name}{period} keeps its threshold; not \
+            "each {name} is assigned by a policy whose expected cost per {per} keeps its threshold; not \
              certified: the {name}s or requests that are active at a moment, nor that a {name} assigned earlier follows \
              the policy in force"
         )
