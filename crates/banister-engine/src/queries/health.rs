@@ -94,19 +94,15 @@ fn green(reason: impl Into<String>) -> Check {
 
 /// Amber if somebody should look.
 fn amber(looks: bool, reason: impl Into<String>) -> Check {
-    let light = if looks { Light::Amber } else { Light::Green };
-    Check {
-        light,
-        ..green(reason)
-    }
+    let mut own = green(reason);
+    own.light = if looks { Light::Amber } else { Light::Green };
+    own
 }
 
 fn red(reason: impl Into<String>) -> Check {
-    let light = Light::Red;
-    Check {
-        light,
-        ..green(reason)
-    }
+    let mut own = green(reason);
+    own.light = Light::Red;
+    own
 }
 
 fn share(part: u64, whole: u64) -> String {
