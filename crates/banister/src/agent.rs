@@ -8,6 +8,7 @@ use crate::decision::Decision;
 use crate::error::Error;
 use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Monitor, OnBreach};
+use crate::optimism::Floors;
 use crate::problem::{ArmRanges, ArmWeights};
 use crate::round::{Outcome, Pending, Round};
 
@@ -87,6 +88,12 @@ pub trait Agent: Send {
     fn settle(&mut self, settled: bool) -> Result<(), Error> {
         let allowed = "this agent cannot settle: `opb` can";
         Err(Error::invalid("settled", settled, allowed))
+    }
+
+    /// Tells floors under the probabilities of arms, in place of those told before; the next policy keeps them.
+    fn set_floors(&mut self, floors: &Floors) -> Result<(), Error> {
+        let allowed = "this agent plans without floors";
+        Err(Error::invalid("floors", floors.safe, allowed))
     }
 
     /// The assumptions that its certificates rest on, and whether anything watches them.

@@ -123,7 +123,7 @@ pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
 pub use interval::Intervals;
 pub use opb::{Opb, OpbConfig};
 pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
-pub use optimism::Optimism;
+pub use optimism::{Floors, Optimism};
 pub use registry::{AgentConfig, Registry, Restored};
 pub use segmented::{Segmented, SegmentedConfig};
 // and what is seen of it.

@@ -12,6 +12,7 @@ use crate::decision::Fallback;
 use crate::error::Error;
 use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Next};
+use crate::optimism::Floors;
 use crate::parameters::Registered;
 use crate::problem::{ArmRanges, Problem};
 use crate::round::{Choice, Outcome, Pending, Round};
@@ -83,6 +84,13 @@ pub trait Learner: Send + Sized + 'static {
     /// Weights of an arm were told anew.
     fn follow_weights(&mut self, shell: &mut Shell) {
         let _ = shell;
+    }
+
+    /// Refuses floors that it does not plan with; those it takes up when arms change ([`Learner::arms_changed`]).
+    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
+        let allowed =
+            "this agent plans without floors: `opb` has them, and `oplb` one under the safe action";
+        Err(Error::invalid("floors", floors.safe, allowed))
     }
 
     /// Estimates of an action of the round.

@@ -26,6 +26,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::Error;
 use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Next};
+use crate::optimism::Floors;
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
 use crate::round::{Outcome, Pending, Round};
 pub use learner::Learner;
@@ -313,6 +314,14 @@ impl<L: Learner> Agent for Guarded<L> {
         self.shell.set_weights(arm, weights)?;
         self.learner.follow_weights(&mut self.shell);
         self.shell.stale = true;
+        Ok(())
+    }
+
+    fn set_floors(&mut self, floors: &Floors) -> Result<(), Error> {
+        floors.check(self.shell.arms.len(), self.shell.safe)?;
+        self.learner.check_floors(floors)?;
+        self.shell.floors = floors.clone();
+        self.arms_changed();
         Ok(())
     }
 

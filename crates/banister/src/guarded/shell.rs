@@ -11,6 +11,7 @@ use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
+use crate::optimism::Floors;
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit};
 use crate::round::{Choice, Outcome, Pending};
 
@@ -70,6 +71,8 @@ pub struct Shell {
     pub(crate) counted: Vec<f64>,
     /// Weights that were in force, the oldest first.
     pub(super) told: VecDeque<Told>,
+    /// Floors that were told.
+    pub(crate) floors: Floors,
 }
 
 /// Changes of weights that are kept, for outcomes that come late.
@@ -126,6 +129,7 @@ impl Shell {
             relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
             told: VecDeque::new(),
+            floors: Floors::default(),
             problem: Arc::new(problem),
         }
     }

@@ -13,6 +13,7 @@ use crate::agent::Agent as _;
 use crate::arms::Arm;
 use crate::error::{Error, broken};
 use crate::monitor::MonitorState;
+use crate::optimism::Floors;
 use crate::parameters::Registered as _;
 use crate::problem::Problem;
 
@@ -37,6 +38,8 @@ struct Snapshot<C, S> {
     /// Weights that were in force earlier, the oldest first.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     told: VecDeque<Told>,
+    #[serde(default, skip_serializing_if = "Floors::is_empty")]
+    floors: Floors,
     monitor: MonitorState,
     learner: S,
 }
@@ -90,6 +93,10 @@ impl<L: Learner> Guarded<L> {
             return Err(broken(format!("its agent is `{}`", snapshot.kind)));
         }
         agent.restore_arms(&snapshot.arms)?;
+        if !snapshot.floors.is_empty() {
+            let told = agent.set_floors(&snapshot.floors);
+            told.map_err(|error| broken(error.to_string()))?;
+        }
         let Self { shell, learner } = &mut agent;
         shell.restore_told(snapshot.told)?;
         (shell.monitor).restore(&shell.problem, snapshot.monitor)?;
@@ -153,6 +160,7 @@ impl<L: Learner> Guarded<L> {
             clock: shell.clock,
             arms: shell.arms.list().to_vec(),
             told: shell.told.clone(),
+            floors: shell.floors.clone(),
             monitor: shell.monitor.save(),
             learner: state,
         };

@@ -12,6 +12,7 @@ impl ArmLearner {
         let columns = shell.arms.offered().len();
         let safe = shell.arms.column(shell.safe).unwrap_or(0);
         self.plan.resize(columns, safe);
+        self.plan.take_floors(shell, self.checked.config.floor);
         self.refresh_columns(shell);
         self.plan.planner.changed_all(&self.plan.bounds);
     }

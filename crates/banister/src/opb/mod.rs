@@ -27,7 +27,7 @@ use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Count, Interval, Intervals};
 use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::Next;
-use crate::optimism::{LpPlan, Planner};
+use crate::optimism::{Floors, LpPlan, Planner, check_floor};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, ArmWeights, Problem};
 use crate::round::{Outcome, Pending};
@@ -313,6 +313,10 @@ impl Learner for ArmLearner {
         self.refresh_all(shell);
         let settled = self.settled.take();
         self.settled = settled.map(|_| self.certified(shell).unwrap_or_default());
+    }
+
+    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
+        check_floor(floors.safe, self.checked.config.optimism)
     }
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {

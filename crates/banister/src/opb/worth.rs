@@ -117,7 +117,8 @@ impl ArmLearner {
     }
 
     /// The policy of the highest guaranteed reward: max { π·L : π·u ≤ τ }, with the floor.
-    pub(super) fn certified(&self, shell: &Shell) -> Option<Settled> {
+    pub(super) fn certified(&mut self, shell: &Shell) -> Option<Settled> {
+        self.plan.bounds.update_floors();
         let (bounds, arms) = (&self.plan.bounds, shell.arms.offered());
         if !bounds.has_margin() {
             return None;
@@ -134,7 +135,7 @@ impl ArmLearner {
         };
         let (mut solver, mut floor) = (LpSolver::default(), Floor::default());
         let free = Answer::from(solver.solve(&lp, Some(bounds.safe)));
-        let answer = floor.mix(free, bounds, lower[bounds.safe]);
+        let answer = floor.mix(free, bounds, &lower);
         answer.is_within(&bounds.thresholds).then(|| Settled {
             policy: answer.support.iter().map(|&(c, p)| (arms[c], p)).collect(),
             value: answer.support.iter().map(|&(c, p)| p * lower[c]).sum(),
@@ -143,11 +144,11 @@ impl ArmLearner {
         })
     }
 
-    pub(super) fn find_worth_left(&self, shell: &Shell) -> Option<WorthLeft> {
+    pub(super) fn find_worth_left(&mut self, shell: &Shell) -> Option<WorthLeft> {
         self.refuse_worth(shell).ok()?;
         let Settled { policy, value, .. } = self.certified(shell)?;
         let (bounds, arms) = (&self.plan.bounds, shell.arms.offered());
-        let (f, safe) = (bounds.floor, bounds.safe);
+        let safe = bounds.safe;
         let upper: Vec<f64> = (arms.iter())
             .map(|&arm| self.estimates.end_anew(arm, 0, End::Upper))
             .collect();
@@ -171,7 +172,7 @@ impl ArmLearner {
         }
         let each = bounds.thresholds.iter().zip(&lower);
         let free: Vec<f64> = each
-            .map(|(t, row)| (t - f * row[safe]) / (1.0 - f))
+            .map(|(t, row)| (t - bounds.fixed(row)) / bounds.free())
             .collect();
         let lp = Lp {
             reward: &upper,
@@ -181,7 +182,7 @@ impl ArmLearner {
         let mut solver = LpSolver::default();
         let solution = solver.solve_vertex(&lp, Some(safe));
         // The proven bound, should the solver run out of work.
-        let best = f * upper[safe] + (1.0 - f) * solution.upper_bound.max(solution.value);
+        let best = bounds.fixed(&upper) + bounds.free() * solution.upper_bound.max(solution.value);
         let signal = &shell.problem.reward;
         let shown = |x: f64| signal.lo + signal.unit() * x;
         let config = &self.checked.config;

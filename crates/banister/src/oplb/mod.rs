@@ -48,7 +48,7 @@ use crate::linear::{
     restore_logits, with_zero_costs,
 };
 use crate::monitor::{Assumption, Next};
-use crate::optimism::LpPlan;
+use crate::optimism::{Floors, LpPlan, check_safe_floor};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
 use crate::round::{Outcome, Round};
@@ -290,8 +290,13 @@ impl Learner for FeatureLearner {
         }
     }
 
-    fn arms_changed(&mut self, _: &mut Shell) {
+    fn arms_changed(&mut self, shell: &mut Shell) {
         self.evidence.arms_changed();
+        self.plan.take_floors(shell, self.checked.config.floor);
+    }
+
+    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
+        check_safe_floor(floors, self.checked.optimism)
     }
 
     fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate {

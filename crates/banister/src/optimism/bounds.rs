@@ -10,6 +10,9 @@ use crate::problem::CheckedProblem;
 /// Times as long as it has been funded so far that an arm's certificate may still take.
 const AHEAD: f64 = 100.0;
 
+/// Most of what the safe action's floor leaves that other floors may take: the rest is the program's.
+const MOST_FIXED: f64 = 0.999;
+
 /// One column per action offered now, in standard units.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
@@ -17,11 +20,16 @@ pub struct Bounds {
     pub safe: usize,
     /// Thresholds τ_i.
     pub thresholds: Vec<f64>,
-    /// f: the least probability of the safe action.
+    /// f_0: the least probability of the safe action.
     pub floor: f64,
-    /// Thresholds of the part that is free to choose, 1 − f of the policy: (τ − f·u_0)/(1 − f).
+    /// Least probabilities of other columns as declared, which hold as far as they are certified.
+    pub floors: Vec<(usize, f64)>,
+    /// σ: the part of `floors` that is certified.
+    pub(super) kept: f64,
+    /// Thresholds of the part that is free to choose, 1 − F of the policy: (τ − φ·u)/(1 − F), φ being the floors and F
+    /// their sum.
     pub free_thresholds: Vec<f64>,
-    /// The same for optimism, with l_0: with u_0 the optimistic value could fall below r*.
+    /// The same for optimism, with l: with u the optimistic value could fall below r*.
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a, or r̃_a under `index`.
     pub reward_upper: Vec<f64>,
@@ -81,17 +89,46 @@ impl Bounds {
             self.margins[i] = margin;
             self.inverse_margins[i] = 1.0 / margin;
             smallest = smallest.min(margin);
-            if self.floor > 0.0 {
-                let (tau, f) = (self.thresholds[i], self.floor);
-                let free = |safe: f64| (tau - f * safe) / (1.0 - f);
-                // A hair lower: mixed with the floor, rounding must not lift the cost above τ.
-                let upper = free(self.cost_upper[i][self.safe]);
-                self.free_thresholds[i] = upper - 4.0 * f64::EPSILON * (1.0 + upper.abs());
-                self.optimistic_thresholds[i] = free(self.cost_lower[i][self.safe]);
-            }
         }
         self.paper_margin = settled.unwrap_or(smallest);
         self.has_margin = self.margins.iter().all(|&margin| margin > 0.0);
+    }
+
+    /// The floors' part of a sum over the policy, φ·x.
+    pub(crate) fn fixed(&self, row: &[f64]) -> f64 {
+        let others = self.floors.iter().map(|&(column, f)| f * row[column]);
+        self.floor * row[self.safe] + self.kept * others.sum::<f64>()
+    }
+
+    /// 1 − F: the part of the policy that is free to choose.
+    pub(crate) fn free(&self) -> f64 {
+        let others: f64 = self.floors.iter().map(|floor| floor.1).sum();
+        1.0 - self.floor - self.kept * others
+    }
+
+    /// Thresholds of the free part, before a policy is planned: floors come first, as far as the margins pay for them.
+    pub(crate) fn update_floors(&mut self) {
+        if self.floor == 0.0 && self.floors.is_empty() {
+            return;
+        }
+        let others: f64 = self.floors.iter().map(|floor| floor.1).sum();
+        self.kept = f64::min(1.0, MOST_FIXED * (1.0 - self.floor) / others);
+        for (row, &margin) in self.cost_upper.iter().zip(&self.margins) {
+            let beyond = |&(column, f): &(usize, f64)| f * (row[column] - row[self.safe]);
+            let beyond: f64 = self.floors.iter().map(beyond).sum();
+            if self.kept * beyond > margin {
+                self.kept = margin.max(0.0) / beyond;
+            }
+        }
+        let free = self.free();
+        for i in 0..self.thresholds.len() {
+            let left = |row: &[f64]| (self.thresholds[i] - self.fixed(row)) / free;
+            // A hair lower: mixed with the floors, rounding must not lift the cost above τ.
+            let upper = left(&self.cost_upper[i]);
+            let optimistic = left(&self.cost_lower[i]);
+            self.free_thresholds[i] = upper - 4.0 * f64::EPSILON * (1.0 + upper.abs()) / free;
+            self.optimistic_thresholds[i] = optimistic;
+        }
     }
 
     /// Sets Δ_i where the safe action's own column does not say it.

@@ -1,14 +1,50 @@
-//! A floor under the safe action's probability.
+//! Floors under the probabilities of actions.
 //!
-//! π = f·e_0 + (1−f)π', with π' from the linear program at thresholds (τ − f·u_0)/(1−f): the whole
-//! keeps π·u ≤ τ, so its certificate is what it would be without a floor. What it is for: guardrails
-//! relative to the safe action are watched by its outcomes, and those come at least this often.
+//! π = φ + (1−F)π', φ being the floors and F their sum, with π' from the linear program at thresholds
+//! (τ − φ·u)/(1−F): the whole keeps π·u ≤ τ, so its certificate is what it would be without floors. Floors of other
+//! actions than the safe one are lowered together, to σφ, as long as the margins do not pay for them: σ is the largest
+//! with σ Σ_a φ_a (u_a − u_0) ≤ Δ. What they are for: guardrails relative to the safe action are watched by its
+//! outcomes, a rollout limits the traffic away from it, and some arms are to be seen at least this often.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Bounds, Optimism};
 use crate::certificate::Answer;
 use crate::error::{Error, finite};
 
-/// Adds the floor to a policy and its answer.
+/// Floors under the probabilities of arms, told while the agent runs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Floors {
+    /// Least probability of the safe action; the declared `floor` holds beside it.
+    pub safe: f64,
+    /// Least probabilities of other arms, as far as they are certified: (arm, probability).
+    pub arms: Vec<(usize, f64)>,
+}
+
+impl Floors {
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.safe == 0.0 && self.arms.is_empty()
+    }
+
+    /// Refuses floors of arms that there are not, or of more than the whole.
+    pub(crate) fn check(&self, arms: usize, safe: usize) -> Result<(), Error> {
+        let mut total = 0.0;
+        for (i, &(arm, f)) in self.arms.iter().enumerate() {
+            let repeated = self.arms[..i].iter().any(|other| other.0 == arm);
+            total += f;
+            if arm >= arms || arm == safe || repeated || !(f > 0.0 && total < 1.0) {
+                let allowed = "floors are of different arms other than the safe one, above 0, and below 1 in sum";
+                return Err(Error::invalid("floors", f, allowed));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds the floors to a policy and its answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Floor {
     support: Vec<(usize, f64)>,
@@ -16,42 +52,44 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// The whole policy from its free part, whose objective has `safe_value` for the safe action.
+    /// The whole policy from its free part, whose objective has these `values` for the actions.
     #[inline(always)]
     pub(crate) fn mix<'a>(
         &'a mut self,
         free: Answer<'a>,
         bounds: &Bounds,
-        safe_value: f64,
+        values: &[f64],
     ) -> Answer<'a> {
-        if bounds.floor == 0.0 || free.support.is_empty() {
+        let has_floors = bounds.floor > 0.0 || !bounds.floors.is_empty();
+        if !has_floors || free.support.is_empty() {
             return free;
         }
-        self.add(free, bounds, safe_value)
+        self.add(free, bounds, values)
     }
 
     #[inline(never)]
-    fn add<'a>(&'a mut self, free: Answer<'a>, bounds: &Bounds, safe_value: f64) -> Answer<'a> {
-        let (f, safe) = (bounds.floor, bounds.safe);
-        let mix = |part: f64, own: f64| f * own + (1.0 - f) * part;
+    fn add<'a>(&'a mut self, free: Answer<'a>, bounds: &Bounds, values: &[f64]) -> Answer<'a> {
+        let part = bounds.free();
+        let mix = |own: f64, row: &[f64]| bounds.fixed(row) + part * own;
         self.support.clear();
         self.support
-            .extend(free.support.iter().map(|&(a, p)| (a, (1.0 - f) * p)));
-        match self.support.iter_mut().find(|entry| entry.0 == safe) {
-            Some(entry) => entry.1 += f,
-            None => {
-                let place = self.support.partition_point(|entry| entry.0 < safe);
-                self.support.insert(place, (safe, f));
+            .extend(free.support.iter().map(|&(a, p)| (a, part * p)));
+        let others = (bounds.floors.iter()).map(|&(column, f)| (column, bounds.kept * f));
+        for (column, f) in others.chain([(bounds.safe, bounds.floor)]) {
+            match self.support.binary_search_by_key(&column, |entry| entry.0) {
+                Ok(place) => self.support[place].1 += f,
+                Err(place) if f > 0.0 => self.support.insert(place, (column, f)),
+                Err(_) => {}
             }
         }
         self.costs.clear();
         let costs = free.costs.iter().zip(&bounds.cost_upper);
-        self.costs.extend(costs.map(|(&c, row)| mix(c, row[safe])));
+        self.costs.extend(costs.map(|(&c, row)| mix(c, row)));
         Answer {
             support: &self.support,
             costs: &self.costs,
-            value: mix(free.value, safe_value),
-            upper_bound: mix(free.upper_bound, safe_value),
+            value: mix(free.value, values),
+            upper_bound: mix(free.upper_bound, values),
             ..free
         }
     }
@@ -70,6 +108,17 @@ pub(crate) fn check_floor(floor: f64, optimism: Optimism) -> Result<(), Error> {
         return Err(Error::invalid("floor", floor, allowed));
     }
     Ok(())
+}
+
+/// Refuses floors of other actions than the safe one, where actions have features.
+pub(crate) fn check_safe_floor(floors: &Floors, optimism: Optimism) -> Result<(), Error> {
+    match floors.arms.first() {
+        None => check_floor(floors.safe, optimism),
+        Some(&(_, floor)) => {
+            let allowed = "floors of single arms are `opb`'s: leave them out";
+            Err(Error::invalid("floors", floor, allowed))
+        }
+    }
 }
 
 /// Omits a floor that is none from what is written.

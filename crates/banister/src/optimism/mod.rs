@@ -39,7 +39,8 @@ mod bounds;
 mod floor;
 
 pub use bounds::Bounds;
-pub(crate) use floor::{Floor, check_floor, is_zero};
+pub use floor::Floors;
+pub(crate) use floor::{Floor, check_floor, check_safe_floor, is_zero};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};
 use schemars::JsonSchema;
@@ -261,10 +262,10 @@ impl Planner {
         }
     }
 
-    /// V of the safe action in the last plan.
+    /// V in the last plan.
     #[inline]
-    pub(crate) fn safe_value(&self, bounds: &Bounds) -> f64 {
-        self.v[bounds.safe]
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.v
     }
 
     /// The policy for these bounds, which must have margin; with a floor, the part of it that is free to
@@ -404,11 +405,23 @@ impl LpPlan {
         shell: &mut Shell,
         number: impl Fn(&Arms, usize) -> usize,
     ) -> Result<(), Fallback> {
+        self.bounds.update_floors();
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
-        let value = self.planner.safe_value(&self.bounds);
-        let answer = self.floor.mix(free, &self.bounds, value);
+        let answer = self.floor.mix(free, &self.bounds, self.planner.values());
         shell.publish(&answer, &self.bounds.thresholds, number)
+    }
+
+    /// Takes up the floors that the shell was told, beside the declared one.
+    pub(crate) fn take_floors(&mut self, shell: &Shell, declared: f64) {
+        self.bounds.floor = declared.max(shell.floors.safe);
+        let arms = shell.floors.arms.iter();
+        let column = |&(arm, f): &(usize, f64)| Some((shell.arms.column(arm)?, f));
+        self.bounds.floors = arms.filter_map(column).collect();
+        if self.bounds.floor == 0.0 && self.bounds.floors.is_empty() {
+            (self.bounds.free_thresholds).clone_from(&self.bounds.thresholds);
+            (self.bounds.optimistic_thresholds).clone_from(&self.bounds.thresholds);
+        }
     }
 
     /// Copies the safe action's pessimistic costs.

@@ -7,6 +7,7 @@ mod drift;
 mod exact_arithmetic;
 mod fields;
 mod fit;
+mod floors;
 mod guardrails;
 mod intervals;
 mod lift;

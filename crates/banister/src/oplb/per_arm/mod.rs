@@ -23,7 +23,7 @@ use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{DeltaBudget, Interval};
 use crate::linear::{Ends, Link};
 use crate::monitor::{Assumption, Next};
-use crate::optimism::{LpPlan, Optimism};
+use crate::optimism::{Floors, LpPlan, Optimism, check_safe_floor};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, Direction, Model, Problem, check_vector};
 use crate::round::{Choice, Outcome, Pending, Round};
@@ -251,6 +251,12 @@ impl Learner for ContextLearner {
     fn arms_changed(&mut self, shell: &mut Shell) {
         let safe = shell.arms.column(shell.safe).unwrap_or(0);
         self.plan.resize(shell.arms.offered().len(), safe);
+        self.plan
+            .take_floors(shell, self.common.checked.config.floor);
+    }
+
+    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
+        check_safe_floor(floors, self.common.checked.optimism)
     }
 
     fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
