@@ -39,9 +39,9 @@ mod writer;
 
 pub use commands::*;
 pub use events::{
-    Author, Candidate, Charge, DecisionEvent, Event, EventKind, Import, OutcomeEvent, OutcomeSoFar,
-    Part, PolicyEstimates, PublishedPolicy, Record, candidate_names, named_costs, replay_reports,
-    shown_id,
+    Author, Candidate, Charge, DecisionEvent, Event, EventKind, Import, LeaseEvent, OutcomeEvent,
+    OutcomeSoFar, Part, PolicyEstimates, PublishedPolicy, Record, candidate_names, named_costs,
+    replay_reports, shown_id,
 };
 pub use queries::*;
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
@@ -49,10 +49,10 @@ pub use refusal::Refusal;
 pub use state::{
     Account, AlarmRaised, Arm, ArmMissing, Assigned, BudgetView, Budgets, Change,
     CheckedDeclaration, Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
-    Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, ForcedSafe, GivenSegment,
-    GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS, Minute,
-    Missing, NamedArm, PastPeriod, Point, RecordedAlarm, SegmentFields, Segments, Share, StopWhen,
-    Unit, period_bounds,
+    Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
+    GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS,
+    Minute, Missing, NamedArm, Namespace, PastPeriod, Point, RecordedAlarm, Rollout, SegmentFields,
+    Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,

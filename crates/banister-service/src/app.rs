@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use banister::lease::LeaseSigner;
 use banister_engine::{
     Author, Busy, Command, Decide, Decided, DecisionRequest, Query, Readers, Refusal, Stats, Store,
     StoreError, WriterHandle,
@@ -50,6 +51,8 @@ pub struct Shared {
     pub lists: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
     pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
+    /// Signs leases.
+    pub signer: LeaseSigner,
     /// OpenAPI document, made once.
     pub openapi: Bytes,
 }

@@ -3,7 +3,8 @@
 use banister::ArmWeights;
 use banister_engine::{
     Cancelled, Change, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
-    ExperimentView, Health, HistoryView, LiftsView, NamedArm, OutcomeReport, SegmentList,
+    ExperimentView, Health, HistoryView, LeaseRequest, LiftsView, NamedArm, OutcomeReport,
+    SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -14,6 +15,8 @@ use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
+use crate::handlers::flags::{Evaluation, EvaluationRequest, Evaluations, TrackingBatch};
+use crate::handlers::leases::{ExposureBatch, ExposureResults, LeaseAnswer};
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
@@ -151,6 +154,10 @@ fn schemas() -> Value {
     taken.subschema_for::<DecisionBatch>();
     taken.subschema_for::<OutcomeReport>();
     taken.subschema_for::<OutcomeBatch>();
+    taken.subschema_for::<LeaseRequest>();
+    taken.subschema_for::<ExposureBatch>();
+    taken.subschema_for::<TrackingBatch>();
+    taken.subschema_for::<EvaluationRequest>();
     let mut given = settings.for_serialize().into_generator();
     given.subschema_for::<ExperimentView>();
     given.subschema_for::<ExperimentList>();
@@ -161,6 +168,10 @@ fn schemas() -> Value {
     given.subschema_for::<Health>();
     given.subschema_for::<ExperimentReport>();
     given.subschema_for::<ChangeList>();
+    given.subschema_for::<LeaseAnswer>();
+    given.subschema_for::<ExposureResults>();
+    given.subschema_for::<Evaluation>();
+    given.subschema_for::<Evaluations>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<DecisionResults>();

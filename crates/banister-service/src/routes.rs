@@ -5,7 +5,9 @@ use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use banister_engine::Role;
 
 use crate::app::App;
-use crate::handlers::{changes, decisions, exchange, experiments, operations, worth};
+use crate::handlers::{
+    changes, decisions, exchange, experiments, flags, leases, operations, worth,
+};
 
 /// Right that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,6 +271,23 @@ pub static ROUTES: &[Route] = &[
     route!(POST "/v1/experiments/{name}/outcomes:batch", Report, "report_batch",
         "Report many outcomes", Takes::Json("OutcomeBatch"), (200, Gives::Json("OutcomeResults")), &[],
         &[400, 413, 415, 422, 503], post(decisions::report_batch)),
+    route!(POST "/v1/experiments/{name}/leases", Decide, "grant_lease",
+        "A signed policy to draw from elsewhere, for a minute by default", Takes::Optional("LeaseRequest"),
+        (200, Gives::Json("LeaseAnswer")), &[], &[400, 404, 409, 413, 415, 422, 503], post(leases::grant)),
+    route!(POST "/v1/experiments/{name}/leases/{lease}/exposures", Decide, "expose",
+        "Say which units were given arms under a lease: they are decisions from then on",
+        Takes::Json("ExposureBatch"), (200, Gives::Json("ExposureResults")), &[],
+        &[400, 404, 413, 415, 422, 503], post(leases::expose)),
+    route!(POST "/v1/track", Report, "track",
+        "Report tracking events: outcomes of the flags that declare a meaning of them",
+        Takes::Json("TrackingBatch"), (200, Gives::Json("OutcomeResults")), &[],
+        &[400, 413, 415, 422, 503], post(flags::track)),
+    route!(POST "/ofrep/v1/evaluate/flags/{name}", Decide, "evaluate_flag",
+        "Evaluate a flag, by the OpenFeature Remote Evaluation Protocol", Takes::Optional("EvaluationRequest"),
+        (200, Gives::Json("Evaluation")), &[], &[400, 404, 409, 413, 415, 422, 503], post(flags::evaluate)),
+    route!(POST "/ofrep/v1/evaluate/flags", Decide, "evaluate_flags",
+        "Evaluate all flags, by the OpenFeature Remote Evaluation Protocol", Takes::Optional("EvaluationRequest"),
+        (200, Gives::Json("Evaluations")), &[], &[400, 409, 413, 415, 422, 503], post(flags::evaluate_all)),
     route!(GET "/v1/experiments/{name}/export", Read, "export",
         "Decisions with complete outcomes and their propensities", Takes::Nothing,
         (200, Gives::Media(&["text/csv", "application/vnd.apache.parquet"])), &[FORMAT, ESCAPE],

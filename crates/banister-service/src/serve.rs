@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsAcceptor;
+use banister::lease::LeaseSigner;
 use banister_engine::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -242,6 +243,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         // They leave half of the cores to others.
         lists: Arc::new(Semaphore::new(cores().div_ceil(2))),
         stats: Mutex::default(),
+        signer: LeaseSigner::new(&settings.lease_secret),
         openapi: openapi::document().to_string().into(),
         settings,
     });

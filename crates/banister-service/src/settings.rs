@@ -24,6 +24,8 @@ pub struct Given {
     pub tls_cert: Option<PathBuf>,
     /// Its private key (PEM).
     pub tls_key: Option<PathBuf>,
+    /// File with the secret that signs leases, 64 hexadecimal digits: by default another one after every start.
+    pub lease_key: Option<PathBuf>,
     /// Tokens are asked for even on loopback with none made yet.
     pub require_token: Option<bool>,
     /// Longest body in bytes.
@@ -98,6 +100,7 @@ impl Given {
             database: place.1,
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
+            lease_key: self.lease_key.or(other.lease_key),
             require_token: self.require_token.or(other.require_token),
             max_body: self.max_body.or(other.max_body),
             max_import: self.max_import.or(other.max_import),
@@ -213,6 +216,17 @@ impl Given {
             (Some(_), None) => return Err(invalid("tls_key", "absent", "`tls_cert` needs it")),
             (None, Some(_)) => return Err(invalid("tls_cert", "absent", "`tls_key` needs it")),
         };
+        let lease_secret = match &self.lease_key {
+            None => rand::random(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                banister::lease::from_hex(text.trim()).ok_or_else(|| {
+                    let allowed = "must be a file that can be read, with 64 hexadecimal digits \
+                                   (`openssl rand -hex 32`)";
+                    invalid("lease_key", path.display(), allowed)
+                })?
+            }
+        };
         let limit = |field: &str, given: Option<f64>| {
             let rate = given.unwrap_or(0.0);
             if (0.0..=1e9).contains(&rate) {
@@ -256,6 +270,7 @@ impl Given {
             Some(other) => return Err(invalid("log_format", other, "must be text or json")),
         };
         Ok(Settings {
+            lease_secret,
             listen,
             database: self.database()?,
             tls,
@@ -298,6 +313,8 @@ impl Given {
 /// Settings after the check, with defaults.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// Secret that signs leases.
+    pub lease_secret: [u8; 32],
     /// Address and port.
     pub listen: SocketAddr,
     /// Location of the log.

@@ -187,6 +187,10 @@ pub enum Fallback {
     IllConditioned,
     /// The rest of a budget over time does not cover the cost that the policy may have.
     BudgetExhausted,
+    /// The experiment has not started yet, or has ended.
+    NotRunning,
+    /// The experiment does not decide for this unit: another one of its namespace may.
+    Outside,
 }
 
 impl Default for Decision {
@@ -207,6 +211,20 @@ impl Default for Decision {
     }
 }
 
+/// The arm that a uniform number in [0, 1) selects under a policy.
+#[inline]
+pub(crate) fn drawn(policy: &[(usize, f64)], uniform: f64) -> usize {
+    // Counts the entries that the uniform number is beyond, without a branch on it: branches on
+    // random numbers cannot be predicted. The last entry takes what is left, also by rounding.
+    let mut rest = uniform;
+    let mut place = 0;
+    for &(_, p) in &policy[..policy.len().saturating_sub(1)] {
+        rest -= p;
+        place += usize::from(rest >= 0.0);
+    }
+    policy.get(place).map_or(0, |&(arm, _)| arm)
+}
+
 impl Decision {
     /// The arm that a uniform number in [0, 1) selects under the policy.
     ///
@@ -218,15 +236,7 @@ impl Decision {
     /// ```
     #[inline]
     pub fn draw(&self, uniform: f64) -> usize {
-        // Counts the entries that the uniform number is beyond, without a branch on it: branches on
-        // random numbers cannot be predicted. The last entry takes what is left, also by rounding.
-        let mut rest = uniform;
-        let mut place = 0;
-        for &(_, p) in &self.policy[..self.policy.len().saturating_sub(1)] {
-            rest -= p;
-            place += usize::from(rest >= 0.0);
-        }
-        self.policy.get(place).map_or(0, |&(arm, _)| arm)
+        drawn(&self.policy, uniform)
     }
 
     /// The probability of playing `arm`.

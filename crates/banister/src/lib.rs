@@ -78,6 +78,8 @@ mod guarded;
 pub mod interval;
 pub mod lift;
 mod linear;
+#[cfg(feature = "lease")]
+pub mod lease;
 pub mod logs;
 pub mod monitor;
 mod opb;

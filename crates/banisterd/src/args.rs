@@ -72,6 +72,9 @@ pub struct Serve {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", env = "BANISTER_TLS_KEY", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<PathBuf>,
+    /// Secret that signs leases, 64 hexadecimal digits; replicas need the same [default: another one after every start]
+    #[arg(long, value_name = "FILE", env = "BANISTER_LEASE_KEY", value_hint = ValueHint::FilePath)]
+    pub lease_key: Option<PathBuf>,
     /// Require tokens even on loopback before the first one is created
     #[arg(long, env = "BANISTER_REQUIRE_TOKEN", num_args = 0..=1, default_missing_value = "true")]
     pub require_token: Option<bool>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use banister::Fallback;
 use rand::RngExt;
 
 use super::decision_request::{
@@ -202,6 +203,23 @@ impl Command for Decide {
                 }
             }
         };
+        if let Some(unit) = unit.as_ref().filter(|unit| info.is_outside(unit)) {
+            // Nothing is kept of it.
+            let problem = &experiment.checked.standard;
+            let published = published.mixed(0.0, problem, &[], Some(Fallback::Outside));
+            return Ok(Reply::Ready(Decided {
+                number: 0,
+                id: Some(unit.clone()),
+                time: transaction.time,
+                action: published.safe,
+                probability: 1.0,
+                shadow: false,
+                candidates: Vec::new(),
+                published: Arc::new(published),
+                info,
+                seconds,
+            }));
+        }
         let shadow = experiment.checked.declaration.shadow;
         let taken = taken_action(experiment, shadow, &candidates, request.taken.as_deref())?;
         check_propensity(shadow, taken, request.propensity)?;
@@ -210,14 +228,15 @@ impl Command for Decide {
         let dimension = experiment.info.dimension;
         let is_slow = candidates.len() * dimension * dimension >= SLOW
             || (segment.is_some() && experiment.has_many_segments());
+        let published = experiment.in_time(transaction.time, published);
         // In shadow mode it is the caller who spends.
         let published = if shadow {
             published
         } else {
             transaction.within_budgets(key, published)?
         };
-        let mut draw: f64 = match (&info.unit, &id) {
-            (Some(own), Some(id)) => own.uniform(id, None),
+        let mut draw: f64 = match (&info.unit, &id, &unit) {
+            (Some(own), Some(id), Some(unit)) => info.draw(own.key(), ["", id], unit, &published),
             _ => transaction.rng.random(),
         };
         let (mut action, mut probability) = published.draw(draw);
@@ -278,7 +297,7 @@ impl Command for Decide {
 
 impl DecisionRecord {
     /// The decision that a unit has now, and the number of its event.
-    fn in_force(&self) -> (u64, Arc<DecisionEvent>) {
+    pub(super) fn in_force(&self) -> (u64, Arc<DecisionEvent>) {
         match &self.outcome.moved {
             Some((number, event)) => (*number, event.clone()),
             None => (self.number, self.event.clone()),
@@ -310,7 +329,7 @@ impl Transaction<'_> {
         }
         let (before, action) = (self.policy_of(&event)?, event.action);
         let id = record.id.as_deref().unwrap_or_default();
-        let uniform = own.uniform(id, Some(number));
+        let uniform = own.uniform(id, number);
         let share = published.probability(action) / before.probability(action);
         if uniform < share {
             return Ok(None);
@@ -334,7 +353,7 @@ impl Transaction<'_> {
     }
 
     /// Gives a unit another arm for the rest of its period.
-    fn move_unit(
+    pub(super) fn move_unit(
         &mut self,
         record: &DecisionRecord,
         event: Arc<DecisionEvent>,

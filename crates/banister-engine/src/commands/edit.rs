@@ -10,7 +10,10 @@ use super::{Command, Reply, Transaction};
 use crate::events::{Event, to_json};
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
-use crate::state::{Change, Declaration, Experiment, NamedArm, check_length};
+use crate::state::{
+    Change, CheckedDeclaration, Declaration, Experiment, ExperimentStatus, NamedArm, Rollout,
+    check_length,
+};
 
 /// Edits an experiment.
 #[derive(Debug)]
@@ -150,10 +153,28 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
     if change.settled == Some(true) || matches!(change.stop_when, Some(Some(_))) {
         experiment.check_settled()?;
     }
+    if let Some(share) = change.share {
+        let allowed = "it follows from `rollout`: change that";
+        return Err(Refusal::invalid("share", share, allowed));
+    }
+    if let Some(rollout) = &change.rollout {
+        check_rollout(experiment, rollout.as_ref())?;
+    }
     if let Some(on_breach) = change.on_breach {
         experiment.check_on_breach(on_breach)?;
     }
     Ok(())
+}
+
+/// Refuses another rollout that would give units to other arms or experiments.
+fn check_rollout(experiment: &Experiment, rollout: Option<&Rollout>) -> Result<(), Refusal> {
+    let known = experiment.checked.declaration.rollout.as_ref();
+    let units = |own: Option<&Rollout>| own.map(|own| (own.holdout, own.namespace.clone()));
+    if units(known).unwrap_or_default() != units(rollout).unwrap_or_default() {
+        let allowed = "`holdout` and `namespace` stay as they were declared: their units are what they are for";
+        return Err(Refusal::invalid("rollout", "given", allowed));
+    }
+    rollout.map_or(Ok(()), |own| experiment.checked.check_rollout(own))
 }
 
 #[derive(Debug)]
@@ -174,6 +195,19 @@ impl Command for CreateExperiment {
             return Err(Refusal::conflict(format!(
                 "there is an experiment called `{name}` already"
             )));
+        }
+        let namespace =
+            |own: &CheckedDeclaration| own.declaration.rollout.as_ref()?.namespace.clone();
+        if let Some(own) = namespace(&checked) {
+            let others = transaction.state.experiments();
+            let mut others = others.filter(|e| e.status != ExperimentStatus::Archived);
+            let other = others.find(|e| namespace(&e.checked).is_some_and(|n| own.overlaps(&n)));
+            if let Some(other) = other {
+                return Err(Refusal::conflict(format!(
+                    "`rollout.namespace`: units of [{}, {}) in `{}` are those of the experiment `{}`",
+                    own.from, own.to, own.name, other.info.experiment
+                )));
+            }
         }
         let json = to_json(&checked.declaration)?;
         // The key of an experiment is the number of the event that creates it.

@@ -4,7 +4,7 @@ use super::transaction::{DecisionRecord, stored};
 use super::{Command, Reply, Transaction};
 use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
 use crate::refusal::Refusal;
-use crate::state::{Change, Combine};
+use crate::state::{Change, Combine, ExperimentStatus};
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -149,6 +149,28 @@ impl Command for RecordAlarms {
                 ..Change::default()
             };
             transaction.write(key, Event::Changed(to_json(&settled)?));
+        }
+        Ok(Reply::Ready(()))
+    }
+}
+
+/// Writes the share of the traffic that rollouts have come to. Sent by the expiry thread, when one is due.
+pub(crate) struct RollOut;
+
+impl Command for RollOut {
+    type Answer = ();
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
+        let now = transaction.time;
+        let due = (transaction.state.experiments())
+            .filter(|e| e.is_rollout_due(now) && e.status != ExperimentStatus::Archived);
+        let due: Vec<(u64, f64)> = due.map(|e| (e.key, e.share_at(now))).collect();
+        for (key, share) in due {
+            let change = Change {
+                share: Some(share),
+                ..Change::default()
+            };
+            transaction.write(key, Event::Changed(to_json(&change)?));
         }
         Ok(Reply::Ready(()))
     }

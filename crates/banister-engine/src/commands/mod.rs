@@ -6,7 +6,7 @@
 //! `queries`; knows neither the queue nor the writer.
 //!
 //! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
-//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), then the changes of
+//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), `lease.rs` (decisions made elsewhere), then the changes of
 //! experiments: `edit.rs` and `import.rs`.
 
 mod cancel;
@@ -15,6 +15,7 @@ mod decision_request;
 mod edit;
 mod expire;
 mod import;
+mod lease;
 mod report;
 mod transaction;
 
@@ -23,8 +24,9 @@ pub use decide::{Decide, Decided};
 pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
 pub use edit::{CreateExperiment, Edit, EditExperiment};
 pub use expire::Expire;
-pub(crate) use expire::RecordAlarms;
+pub(crate) use expire::{RecordAlarms, RollOut};
 pub use import::{ImportOutcomes, MOST_IMPORTED};
+pub use lease::{Expose, Exposed, Exposure, GrantLease, LeaseRequest};
 pub use report::{OutcomeReport, Report, Reported};
 pub use transaction::Transaction;
 

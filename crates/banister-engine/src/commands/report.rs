@@ -94,6 +94,12 @@ impl Command for Report {
         let mut record = match (&unit, &report.unit) {
             (Some(own), Some(unit)) => {
                 check_id("unit", unit)?;
+                if transaction.state.experiment(&name)?.info.is_outside(unit) {
+                    return Err(Refusal::conflict(format!(
+                        "the experiment does not decide for `{unit}`, which is outside of its namespace's part: it has \
+                         no outcome"
+                    )));
+                }
                 let standing = transaction.standing(key, own, unit);
                 standing.ok_or_else(|| Refusal::unknown("decision for the unit", unit))?
             }

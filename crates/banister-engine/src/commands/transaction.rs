@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::{
-    Author, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, Record, replay_reports, shown_id,
+    Author, DecisionEvent, Event, LeaseEvent, OutcomeSoFar, PublishedPolicy, Record,
+    replay_reports, shown_id,
 };
 use crate::refusal::Refusal;
 use crate::state::{
@@ -44,6 +45,10 @@ pub struct Transaction<'a> {
     decided: HashMap<u64, u64>,
     /// Budgets as they are after this commit's events, by experiment.
     budgets: HashMap<u64, Budgets>,
+    /// Number of decisions that it makes under leases, by experiment and lease.
+    pub(super) exposed: HashMap<(u64, u64), u64>,
+    /// The lease that was looked up last.
+    lease: Option<(u64, Arc<LeaseEvent>)>,
 }
 
 /// Records, and the author and event of each.
@@ -85,6 +90,8 @@ impl<'a> Transaction<'a> {
             outcomes: HashMap::new(),
             decided: HashMap::new(),
             budgets: HashMap::new(),
+            exposed: HashMap::new(),
+            lease: None,
         }
     }
 
@@ -269,6 +276,29 @@ impl<'a> Transaction<'a> {
         own.drift_time(&self.clock_sets, self.time, others)
     }
 
+    /// Time of a decision that was made elsewhere.
+    pub(super) fn drift_time_at(&mut self, experiment: u64, made: Timestamp) -> Option<f64> {
+        let own = self.state.by_key(experiment)?;
+        own.drift_time(&self.clock_sets, made, 0)
+    }
+
+    /// A lease by its number.
+    pub(super) fn lease(&mut self, number: u64) -> Result<Arc<LeaseEvent>, Refusal> {
+        if let Some((_, lease)) = self.lease.as_ref().filter(|own| own.0 == number) {
+            return Ok(lease.clone());
+        }
+        let record = self.store.get(number).map_err(Refusal::unavailable)?;
+        match record.as_ref().map(Record::event).transpose()? {
+            Some(Event::Leased(lease)) => {
+                self.lease = Some((number, lease.clone()));
+                Ok(lease)
+            }
+            _ => Err(Refusal::unavailable(format!(
+                "event {number} should be a lease"
+            ))),
+        }
+    }
+
     /// Policy that the budgets of an experiment can pay for, given all that this commit has reserved before.
     pub(super) fn within_budgets(
         &mut self,
@@ -382,6 +412,8 @@ impl<'a> Transaction<'a> {
         let record = self.store.get(number).map_err(Refusal::unavailable)?;
         match record.as_ref().map(Record::event).transpose()? {
             Some(Event::Policy(published)) => Ok(published),
+            Some(Event::Leased(lease)) => (lease.policy(event.segment.as_deref()).cloned())
+                .ok_or_else(|| Refusal::unavailable("a lease has no such segment")),
             _ => Err(Refusal::unavailable(format!(
                 "event {number} should be a policy"
             ))),

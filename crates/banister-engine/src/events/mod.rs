@@ -21,7 +21,7 @@ pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
 pub(crate) use policy::relative_to_safe;
-pub use policy::{PolicyEstimates, PublishedPolicy};
+pub use policy::{LeaseEvent, PolicyEstimates, PublishedPolicy};
 pub(crate) use record::to_json;
 pub use record::{Author, EventKind, Record, shown_id};
 
@@ -89,6 +89,8 @@ pub enum Event {
         report: u64,
         is_last: bool,
     },
+    /// Policies were handed out to be drawn from elsewhere; decisions made so cite them by its number.
+    Leased(Arc<LeaseEvent>),
     /// A unit was given another arm before its period was over, and teaches nothing.
     Moved {
         /// The arm that it had, if it was not moved before.
@@ -110,7 +112,7 @@ impl Event {
             | Self::AlarmRaised(_)
             | Self::AlarmsAcknowledged(_)
             | Self::ClockSet { .. } => EventKind::Experiment,
-            Self::Policy(_) => EventKind::Policy,
+            Self::Policy(_) | Self::Leased(_) => EventKind::Policy,
             Self::Decision(_) => EventKind::Decision,
             // A decision is settled once, however often its unit is moved.
             Self::Part(_) | Self::Added { .. } | Self::Moved { from: None, .. } => EventKind::Part,

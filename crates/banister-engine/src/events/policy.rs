@@ -1,7 +1,7 @@
 //! A policy as it left the core: with its certificate, and what was known of its actions.
 
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use banister::Scope;
 use banister::decision::{GuardrailCertificate, SolverReport};
@@ -11,6 +11,8 @@ use banister::toolkit::Standard;
 use banister::{Agent, ArmEstimate, Decision, Error, Estimate, Fallback, Round};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
 
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
 /// but untried arms share their probability.
@@ -36,6 +38,27 @@ pub struct PublishedPolicy {
     /// The answer's part that all decisions of this policy share, once somebody asked.
     #[serde(skip)]
     pub rendered: OnceLock<String>,
+}
+
+/// Policies that were handed out to be drawn from elsewhere.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LeaseEvent {
+    pub issued: Timestamp,
+    pub expires: Timestamp,
+    /// Most decisions that may be drawn from it.
+    pub most: u64,
+    /// Key of the hash that draws.
+    pub key: u64,
+    /// By segment, where decisions have one.
+    pub policies: Vec<(Option<Arc<str>>, Arc<PublishedPolicy>)>,
+}
+
+impl LeaseEvent {
+    /// The policy of a segment.
+    pub fn policy(&self, segment: Option<&str>) -> Option<&Arc<PublishedPolicy>> {
+        let found = self.policies.iter().find(|own| own.0.as_deref() == segment);
+        found.map(|(_, own)| own)
+    }
 }
 
 impl Deref for PublishedPolicy {

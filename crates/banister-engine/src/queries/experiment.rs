@@ -19,8 +19,8 @@ use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::{
     BudgetView, Counts, Declaration, DeclaredContext, DefaultOutcome, EngineState, Experiment,
-    ExperimentInfo, ExperimentStatus, ForcedSafe, Imported, RecordedAlarm, Segments, StopWhen,
-    Unit, round,
+    ExperimentInfo, ExperimentStatus, Flag, ForcedSafe, Imported, RecordedAlarm, Rollout, Segments,
+    StopWhen, Unit, round,
 };
 use crate::store::Scope;
 use crate::time::{ClockSets, Timestamp};
@@ -274,6 +274,12 @@ pub struct ExperimentView {
     pub stop_when: Option<StopWhen>,
     /// Time at which it settled: it explores no more, and is watched as before.
     pub settled: Option<Timestamp>,
+    /// The flag that it is to OpenFeature clients.
+    pub flag: Option<Flag>,
+    /// When it runs, and how much of the traffic it may lead away from the safe action.
+    pub rollout: Option<Rollout>,
+    /// Most of the traffic that it may lead away now, where there is a rollout.
+    pub share: Option<f64>,
     /// True if all arms are declared to be the same.
     pub a_a: bool,
     /// Budgets over time, by guardrail.
@@ -366,6 +372,9 @@ impl ExperimentView {
             default_outcome: declaration.default_outcome.clone(),
             stop_when: declaration.stop_when,
             settled: experiment.settled,
+            flag: declaration.flag.clone(),
+            rollout: declaration.rollout.clone(),
+            share: experiment.share,
             a_a: declaration.a_a,
             budgets: experiment.budget_views(sets, now),
         }

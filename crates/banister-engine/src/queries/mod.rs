@@ -5,9 +5,10 @@
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` (the policy now and the agent's estimates),
 //! `segments.rs` (the same by segment), `lift.rs` (what arms are worth), `health.rs` (whether to trust all that),
-//! `report.rs` (all of it for people), `history.rs` (the trace over time), `stats.rs` and `ttl.rs`.
+//! `report.rs` (all of it for people), `history.rs` (the trace over time), `flags.rs`, `stats.rs` and `ttl.rs`.
 
 mod experiment;
+mod flags;
 mod health;
 mod history;
 mod lift;
@@ -21,6 +22,7 @@ pub use experiment::{
     ArmView, ExperimentSummary, ExperimentView, ListExperiments, Page, ReadDigest, ReadExperiment,
     ReadExperimentInfo, ReadImports, Refusing, RenderedView, SummariseExperiments,
 };
+pub use flags::{FlagView, ReadFlags};
 pub use health::{Check, Health, Light, ReadHealth};
 pub use history::{HistoryView, ReadHistory};
 pub use lift::{LiftsView, ReadLifts};

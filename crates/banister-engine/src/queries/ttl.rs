@@ -14,6 +14,8 @@ pub struct Ttls {
     pub now: Timestamp,
     pub clock_sets: ClockSets,
     pub experiments: Vec<TtlStatus>,
+    /// True if a rollout has to be taken further.
+    pub is_rollout_due: bool,
 }
 
 /// Experiment with a time to live.
@@ -39,8 +41,12 @@ impl Query for ReadTtls {
                 settled: experiment.trace.settled,
             })
         });
+        let experiments = statuses.collect();
+        let now = state.now;
+        let mut active = (state.experiments()).filter(|e| e.status != ExperimentStatus::Archived);
         Ok(Ttls {
-            experiments: statuses.collect(),
+            experiments,
+            is_rollout_due: active.any(|experiment| experiment.is_rollout_due(now)),
             now: state.now,
             clock_sets: state.clock_sets().clone(),
         })

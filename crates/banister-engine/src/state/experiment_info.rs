@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use banister::decision::{Certificate, Promise};
 use banister::fields::Fields;
+use banister::lease::{self, Gate, Holdout};
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
 use banister::{Agent, Choice, ContextArms, Model, Registry as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::declaration::{CheckedDeclaration, DeclaredContext, Kind, Segments, Unit, round};
+use super::declaration::{
+    CheckedDeclaration, DeclaredContext, Kind, Rollout, Segments, Unit, round,
+};
 use crate::events::PublishedPolicy;
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
@@ -26,6 +29,10 @@ pub struct ExperimentInfo {
     pub segments: Option<Segments>,
     /// Unit that is randomised in place of single decisions.
     pub unit: Option<Unit>,
+    /// Units that it decides for, if not for all.
+    pub gate: Option<Gate>,
+    /// Units that always get the safe action.
+    pub holdout: Option<Holdout>,
     /// Names of its arms, retired ones too; empty where decisions bring candidates.
     pub arms: Vec<String>,
     /// Names of its guardrails.
@@ -61,6 +68,28 @@ impl ExperimentInfo {
             (None, Some(None)) => action.to_string(),
             (None, None) => "safe".into(),
         }
+    }
+
+    /// True if every decision brings a context.
+    pub fn takes_context(&self) -> bool {
+        matches!(self.kind, Kind::Context(_))
+    }
+
+    /// True if the experiment does not decide for a unit.
+    pub(crate) fn is_outside(&self, unit: &str) -> bool {
+        self.gate.is_some_and(|gate| !gate.admits(unit))
+    }
+
+    /// The number that draws a unit's arm from a policy, by the key and the text of its hash.
+    pub(crate) fn draw(
+        &self,
+        key: u64,
+        id: [&str; 2],
+        unit: &str,
+        published: &PublishedPolicy,
+    ) -> f64 {
+        let holdout = self.holdout.map(|own| (own, unit));
+        lease::draw(key, id, holdout, &published.policy, published.safe as usize)
     }
 
     /// A policy with names.
@@ -122,12 +151,16 @@ pub(crate) fn info(
     agent: &dyn Agent,
 ) -> Arc<ExperimentInfo> {
     let guardrails = checked.declaration.guardrails.iter();
+    let (unit, rollout) = (&checked.declaration.unit, &checked.declaration.rollout);
     Arc::new(ExperimentInfo {
         experiment: checked.declaration.name.clone(),
         key,
         kind: checked.kind,
         segments: checked.segments(),
-        unit: checked.declaration.unit.clone(),
+        unit: unit.clone(),
+        gate: rollout.as_ref().and_then(Rollout::gate),
+        holdout: (rollout.as_ref().zip(unit.as_ref()))
+            .and_then(|(own, unit)| own.holdout(unit.key())),
         arms,
         guardrails: guardrails.map(|g| g.name.clone()).collect(),
         promises: (checked.standard.declared.guardrails.iter())

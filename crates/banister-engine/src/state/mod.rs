@@ -30,9 +30,9 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 #[cfg(test)]
 pub(crate) use budget::{Forgets, PLANTED};
 pub use declaration::{
-    CheckedDeclaration, Combine, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
-    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, SegmentFields, Segments,
-    StopWhen, Unit,
+    CheckedDeclaration, Combine, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Flag,
+    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, Namespace, Rollout,
+    SegmentFields, Segments, Step, StopWhen, Tracked, Unit,
 };
 pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
 pub(crate) use experiment::reserve;

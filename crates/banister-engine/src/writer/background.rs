@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::queue::WriterHandle;
-use crate::commands::Expire;
+use crate::commands::{Expire, RollOut};
 use crate::queries::{ReadTtls, TtlStatus, Ttls};
 use crate::store::{Readers, Span, Store, StoreError, verify_page};
 
@@ -25,6 +25,10 @@ pub(super) fn start_expiry(readers: Arc<Readers>, handle: WriterHandle) -> std::
             let Ok(ttls) = handle.query_blocking(ReadTtls) else {
                 continue;
             };
+            if ttls.is_rollout_due {
+                // If it cannot be written now, it is due again.
+                let _ = handle.execute_blocking(RollOut);
+            }
             for status in &ttls.experiments {
                 let search = || readers.with_reserved(|reader| overdue(reader, &ttls, status));
                 // The writer reports outages; here one means a new try later.

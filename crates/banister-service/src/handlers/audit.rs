@@ -169,6 +169,8 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
         (Some(own), _) => own.clone(),
         (None, Some(record)) => match decode(record)? {
             Event::Policy(published) => published,
+            Event::Leased(lease) => (lease.policy(event.segment.as_deref()).cloned())
+                .ok_or_else(|| damaged("its lease has no such segment".into()))?,
             _ => return Err(damaged("its policy is missing".into())),
         },
         (None, None) => return Err(damaged("its policy is missing".into())),

@@ -120,7 +120,7 @@ pub async fn decide(
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
-fn charge_entries(app: &App, charged: &Charged, count: usize) {
+pub(super) fn charge_entries(app: &App, charged: &Charged, count: usize) {
     let requests = count.saturating_sub(1) as f64;
     let entries = Amounts {
         requests,
@@ -228,7 +228,7 @@ pub async fn audit(
     Ok(json(&audit))
 }
 
-fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
+pub(super) fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
     let most = app.settings.max_batch;
     if (1..=most).contains(&count) {
         return Ok(());
@@ -243,7 +243,7 @@ fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
 
 /// Renders the answers of a batch, each as JSON under its name or as a problem. A batch that could not be
 /// written at all is a 503 as a whole.
-fn results<A>(
+pub(super) fn results<A>(
     name: &str,
     answers: Vec<Result<A, Refusal>>,
     render: impl Fn(A) -> Result<String, Problem>,

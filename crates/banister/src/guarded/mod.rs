@@ -318,6 +318,9 @@ impl<L: Learner> Agent for Guarded<L> {
     }
 
     fn set_floors(&mut self, floors: &Floors) -> Result<(), Error> {
+        if *floors == self.shell.floors {
+            return Ok(());
+        }
         floors.check(self.shell.arms.len(), self.shell.safe)?;
         self.learner.check_floors(floors)?;
         self.shell.floors = floors.clone();

@@ -11,6 +11,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         listen: args.listen.clone(),
         tls_cert: args.tls_cert.clone(),
         tls_key: args.tls_key.clone(),
+        lease_key: args.lease_key.clone(),
         require_token: args.require_token,
         max_body: args.max_body,
         max_import: args.max_import,

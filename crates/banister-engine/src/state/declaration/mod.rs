@@ -2,13 +2,15 @@
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
 //! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions), `unit.rs`
-//! (users or sessions that are randomised) and `checks.rs`
+//! (users or sessions that are randomised), `rollout.rs` (when, and for how many) and `checks.rs`
 //! (limits on numbers, names and texts).
 
 mod agent;
 mod checks;
 mod context;
+mod flag;
 mod problem;
+mod rollout;
 mod segments;
 mod unit;
 
@@ -31,7 +33,9 @@ pub(crate) use checks::{
 };
 use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
+pub use flag::{Flag, Tracked};
 use problem::problem_field;
+pub use rollout::{Namespace, Rollout, Step};
 pub use segments::{GivenSegment, SegmentFields, Segments};
 pub use unit::{Combine, Unit};
 
@@ -119,6 +123,12 @@ pub struct Declaration {
     /// more, and is watched as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_when: Option<StopWhen>,
+    /// When it runs, and how much of the traffic it may lead away from the safe action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// Makes it a flag that OpenFeature clients evaluate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<Flag>,
     /// True if all arms are the same, to try what is around them: whatever differs is a fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub a_a: bool,
@@ -330,6 +340,12 @@ impl Declaration {
             config,
         };
         checked.check_declared_unit()?;
+        if let Some(flag) = checked.declaration.flag.as_ref().filter(|_| is_new) {
+            checked.check_flag(flag)?;
+        }
+        if let Some(rollout) = checked.declaration.rollout.as_ref().filter(|_| is_new) {
+            checked.check_rollout(rollout)?;
+        }
         let declaration = &checked.declaration;
         checked.check_ttl(
             declaration.ttl_seconds,

@@ -7,12 +7,12 @@
 
 use std::time::Duration;
 
+use banister::lease;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{CheckedDeclaration, Kind};
-use crate::events::digest;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -41,12 +41,12 @@ pub struct Unit {
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[serde(expecting = "a period is seconds, a text such as \"7d\", or \"forever\"")]
-enum GivenPeriod {
+pub(super) enum GivenPeriod {
     Seconds(f64),
     Text(String),
 }
 
-fn period<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> {
+pub(super) fn period<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> {
     let text = match Option::deserialize(given)? {
         Some(GivenPeriod::Seconds(seconds)) => return Ok(Some(seconds)),
         Some(GivenPeriod::Text(text)) if text != "forever" => text,
@@ -83,13 +83,14 @@ impl Unit {
         }
     }
 
-    /// The number in [0, 1) that draws a unit's arm, or, with the number of an event, decides whether it keeps it.
-    pub(crate) fn uniform(&self, id: &str, moved: Option<u64>) -> f64 {
-        let mut hash = blake3::Hasher::new();
-        hash.update(&self.seed.unwrap_or(0).to_le_bytes());
-        hash.update(&moved.unwrap_or(0).to_le_bytes());
-        hash.update(id.as_bytes());
-        (digest(&hash.finalize()) >> 11) as f64 / (1_u64 << 53) as f64
+    /// The number in [0, 1) that decides whether a unit keeps the arm that it got by an event.
+    pub(crate) fn uniform(&self, id: &str, event: u64) -> f64 {
+        lease::uniform([self.key(), event], [id, ""])
+    }
+
+    /// Key of the hash.
+    pub(crate) fn key(&self) -> u64 {
+        self.seed.unwrap_or(0)
     }
 
     /// Name of that which has one outcome, such as `user and period of 7days`.

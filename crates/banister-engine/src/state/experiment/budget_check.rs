@@ -179,6 +179,30 @@ impl Experiment {
         if share >= 1.0 {
             return base;
         }
+        self.reduced(base, share, &paces, fallback)
+    }
+
+    /// The policy, or the safe action outside of the experiment's time.
+    pub(crate) fn in_time(
+        &mut self,
+        now: Timestamp,
+        base: Arc<PublishedPolicy>,
+    ) -> Arc<PublishedPolicy> {
+        let is_open = self.share.is_none_or(|share| share > 0.0) && self.share_at(now) > 0.0;
+        if is_open || base.fallback.is_some() {
+            return base;
+        }
+        self.reduced(base, 0.0, &[], Some(Fallback::NotRunning))
+    }
+
+    /// The policy at a share, as it was made before if that is about the same.
+    fn reduced(
+        &mut self,
+        base: Arc<PublishedPolicy>,
+        share: f64,
+        paces: &[(usize, f64)],
+        fallback: Option<Fallback>,
+    ) -> Arc<PublishedPolicy> {
         if let Some(allowed) = &self.allowed
             && Arc::ptr_eq(&allowed.base, &base)
             && allowed.fallback == fallback
@@ -187,7 +211,8 @@ impl Experiment {
             // Every other policy is an event: it changes in steps.
             return allowed.policy.clone();
         }
-        let policy = Arc::new(base.mixed(share, problem, &paces, fallback));
+        let policy = base.mixed(share, &self.checked.standard, paces, fallback);
+        let policy = Arc::new(policy);
         self.allowed = Some(Allowed {
             base,
             share,

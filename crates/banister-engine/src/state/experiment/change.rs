@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentStatus, ForcedSafe};
 use crate::object::OneOrMany;
-use crate::state::declaration::{DefaultOutcome, StopWhen};
+use crate::state::declaration::{DefaultOutcome, Rollout, StopWhen};
 use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
 
@@ -62,6 +62,18 @@ pub struct Change {
     /// explores again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
+    /// When it runs, and how much of the traffic it may lead away from the safe action, in place of what was declared;
+    /// null: always, all of it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
+    #[schemars(with = "Option<Rollout>")]
+    pub rollout: Option<Option<Rollout>>,
+    /// Share of the traffic that the rollout has come to: only the service itself says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
     /// Reaction to alarms from now on; `relearn` only where it was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_breach: Option<OnBreach>,
@@ -95,6 +107,14 @@ impl Experiment {
         if let Some(settled) = change.settled {
             self.learner.apply(LearnerEvent::Settle(settled))?;
             self.settled = settled.then_some(time);
+        }
+        if let Some(rollout) = change.rollout {
+            self.checked.declaration.rollout = rollout;
+            self.begin_rollout(time)?;
+        }
+        if let Some(share) = change.share {
+            self.share = Some(share);
+            self.tell_floors()?;
         }
         let declaration = &mut self.checked.declaration;
         if let Some(stop_when) = change.stop_when {
@@ -135,12 +155,38 @@ impl Experiment {
         self.refresh_inputs()
     }
 
+    /// Most of the traffic that may be led away from the safe action at a time.
+    pub(crate) fn share_at(&self, now: Timestamp) -> f64 {
+        let rollout = self.checked.declaration.rollout.as_ref();
+        rollout.map_or(1.0, |own| own.share(self.created, now))
+    }
+
+    /// True if an event has to say that the share is another one by now.
+    pub(crate) fn is_rollout_due(&self, now: Timestamp) -> bool {
+        self.share.is_some_and(|share| share != self.share_at(now))
+    }
+
+    /// Takes up the rollout as declared, at a time.
+    pub(super) fn begin_rollout(&mut self, now: Timestamp) -> Result<(), String> {
+        let has_rollout = self.checked.declaration.rollout.is_some();
+        self.share = has_rollout.then(|| self.share_at(now));
+        self.tell_floors()
+    }
+
+    fn tell_floors(&mut self) -> Result<(), String> {
+        let share = self.share.unwrap_or(1.0);
+        let rollout = self.checked.declaration.rollout.as_ref();
+        let floors = rollout.map(|own| own.floors(share, |arm| self.checked.place(arm)));
+        self.learner
+            .apply(LearnerEvent::SetFloors(floors.unwrap_or_default()))
+    }
+
     /// Returns true if a change would change nothing.
     pub(crate) fn is_as(&self, change: &Change) -> bool {
         let declaration = &self.checked.declaration;
-        let same = |known: &Option<_>, wanted: &Option<Option<_>>| {
+        fn same<T: PartialEq>(known: &Option<T>, wanted: &Option<Option<T>>) -> bool {
             wanted.as_ref().is_none_or(|wanted| wanted == known)
-        };
+        }
         (change.description.as_ref()).is_none_or(|text| *text == declaration.description)
             && change.status.is_none_or(|status| status == self.status)
             && change
@@ -152,6 +198,8 @@ impl Experiment {
             && same(&declaration.default_outcome, &change.default_outcome)
             && (change.budgets.as_ref()).is_none_or(|budgets| *budgets == declaration.budgets)
             && (change.stop_when).is_none_or(|own| own == declaration.stop_when)
+            && same(&declaration.rollout, &change.rollout)
+            && change.share.is_none()
             && (change.settled).is_none_or(|own| own == self.settled.is_some())
             && (change.on_breach).is_none_or(|own| self.on_breach() == Some(own))
     }

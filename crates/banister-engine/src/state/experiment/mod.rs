@@ -8,6 +8,7 @@ mod alarm;
 mod assigned;
 mod budget_check;
 mod change;
+mod leases;
 mod missing;
 mod policy;
 mod saved;
@@ -23,6 +24,8 @@ use banister::{Agent, Fallback, Origin, Registry as _};
 use budget_check::Allowed;
 pub(crate) use budget_check::reserve;
 pub use change::Change;
+pub use leases::GrantedLease;
+pub(crate) use leases::NewestLease;
 pub use missing::{ArmMissing, Missing};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
 use schemars::JsonSchema;
@@ -124,6 +127,12 @@ pub struct FoldedState {
     /// Time at which the policy settled.
     #[serde(default)]
     pub settled: Option<Timestamp>,
+    /// Most of the traffic that may be led away from the safe action, where there is a rollout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Leases that exposures may still be reported under, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leases: Vec<GrantedLease>,
     /// The last event that told prices: units assigned before are assigned anew.
     #[serde(default)]
     pub repriced: u64,
@@ -162,6 +171,8 @@ pub struct Experiment {
     pub trace: ExperimentTrace,
     /// The policy over the arms now, and the number of its event once it has one.
     pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
+    /// The newest lease, to hand it out again.
+    pub(crate) leased: Option<(u64, NewestLease)>,
     /// The policy that budgets last allowed, and what it was made of.
     allowed: Option<Allowed>,
     pub(crate) info: Arc<ExperimentInfo>,
@@ -228,6 +239,7 @@ impl Experiment {
             ..
         } = &mut experiment;
         (folded.budgets).declare(&checked.declaration.budgets, &info.guardrails);
+        experiment.begin_rollout(created)?;
         Ok(experiment)
     }
 
@@ -248,6 +260,7 @@ impl Experiment {
             folded,
             trace,
             current: None,
+            leased: None,
             allowed: None,
             info,
             inputs,
@@ -284,6 +297,7 @@ impl Experiment {
             }
             // Policies and decisions teach nothing, and parts only once they are complete.
             Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
+            Event::Leased(lease) => self.granted(record.number, record.time, lease),
             Event::Added { is_last, .. } => self.counts.full += u64::from(is_last),
             Event::Moved { from, decision } => self.moved(record, from, &decision)?,
             Event::Outcome(outcome) => {
@@ -422,7 +436,10 @@ impl Experiment {
             );
             let policy = decision.policy.unwrap_or(number);
             let share = self.shares.iter().rev().find(|(own, _)| *own == policy);
-            let share = share.map_or(0.0, |(_, share)| *share);
+            let share = share.map(|(_, share)| *share);
+            let share = share
+                .or_else(|| self.exposed(policy, decision))
+                .unwrap_or(0.0);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
             self.announce(number, decision, (!waits).then_some(share))?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use banister::lift::{ArmLift, WorthLeft};
 use banister::{
-    Agent, AlarmAnswer, ArmEstimate, ArmWeights, Choice, Error, Fallback, Origin, Pending, Round,
+    Agent, AlarmAnswer, ArmEstimate, ArmWeights, Choice, Error, Fallback, Floors, Origin, Pending,
+    Round,
 };
 
 use super::policy_inputs::{ExperimentStatus, PolicyInputs};
@@ -31,6 +32,8 @@ pub(crate) enum LearnerEvent {
     ForgetArm(usize),
     /// Of an arm, by its number.
     SetWeights(usize, ArmWeights),
+    /// Floors under the policy.
+    SetFloors(Floors),
     /// The policy settles, or explores again.
     Settle(bool),
     /// An answer to alarms.
@@ -201,6 +204,7 @@ impl Core {
             LearnerEvent::RetireArm(arm) => agent.retire_arm(arm)?,
             LearnerEvent::ForgetArm(arm) => agent.forget_arm(arm)?,
             LearnerEvent::SetWeights(arm, weights) => agent.set_weights(arm, &weights)?,
+            LearnerEvent::SetFloors(floors) => agent.set_floors(&floors)?,
             LearnerEvent::Settle(settled) => agent.settle(settled)?,
             LearnerEvent::Answer(answer) => {
                 agent.answer_alarms(answer)?;

@@ -1,0 +1,305 @@
+//! Leases: a policy handed out to be drawn from elsewhere, and the exposures that come of it.
+//!
+//! A lease is a policy's event with a time: everything about it is in the log, so that any replica can check an exposure.
+//! The draw is a hash of the unit (`banister::lease`), so that no client can report an arm that it should not have played.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use banister::lease::Lease;
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decision_request::check_id;
+use super::{Command, Reply, Transaction};
+use crate::events::{DecisionEvent, Event, LeaseEvent, PublishedPolicy};
+use crate::refusal::Refusal;
+use crate::state::{Experiment, ExperimentStatus, Kind};
+use crate::store::Key;
+use crate::time::Timestamp;
+
+/// Time of a lease by default, and the longest, in seconds.
+const SECONDS: f64 = 60.0;
+const LONGEST: f64 = 3600.0;
+/// Most decisions of a lease.
+const MOST: u64 = 1_000_000;
+/// Most segments that a lease has policies for: those seen most often.
+const MOST_SEGMENTS: usize = 200;
+/// Milliseconds by which a client's clock may be ahead.
+const AHEAD: i64 = 1000;
+
+/// Terms of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseRequest {
+    /// Seconds for which it holds at most; 60 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+/// Asks for a lease on the policy in force. Who asks soon after another gets the same one.
+#[derive(Debug)]
+pub struct GrantLease {
+    pub experiment: Arc<str>,
+    pub request: LeaseRequest,
+}
+
+/// A unit that was given an arm under a lease.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exposure {
+    /// The unit.
+    #[schemars(length(min = 1, max = 128))]
+    pub unit: String,
+    /// Name of the arm that it was given.
+    pub arm: String,
+    /// Time at which, in milliseconds since 1970.
+    pub at: i64,
+    /// Its segment, where decisions have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+}
+
+/// Reports an exposure. The same one twice is one decision.
+#[derive(Debug)]
+pub struct Expose {
+    pub experiment: Arc<str>,
+    pub lease: u64,
+    pub exposure: Exposure,
+}
+
+/// A decision that a lease made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Exposed {
+    /// Its id: outcomes are reported under it.
+    pub decision: String,
+}
+
+impl Command for GrantLease {
+    type Answer = Lease;
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Lease>, Refusal> {
+        let seconds = self.request.seconds.unwrap_or(SECONDS);
+        if !(1.0..=LONGEST).contains(&seconds) {
+            let allowed = format!("must be 1 to {LONGEST}");
+            return Err(Refusal::invalid("seconds", seconds, allowed));
+        }
+        let now = transaction.time;
+        let experiment = transaction.active(&self.experiment)?;
+        check_leased(experiment)?;
+        let key = experiment.key;
+        // Half of its time is left at least.
+        let wanted = now.plus_seconds(0.5 * seconds)..=now.plus_seconds(seconds);
+        if let Some((number, lease)) = &experiment.leased
+            && wanted.contains(&lease.expires)
+            && Arc::ptr_eq(&lease.inputs, &experiment.inputs)
+        {
+            return Ok(Reply::Ready(sent(experiment, *number, &lease.event)));
+        }
+        let time = transaction.drift_time(key);
+        let experiment = transaction.state.experiment(&self.experiment)?;
+        let mut policies = Vec::new();
+        for segment in experiment.leased_segments(MOST_SEGMENTS) {
+            let published = experiment.policy(time, segment.as_deref(), &[], &[])?;
+            policies.push((segment, experiment.in_time(now, published)));
+        }
+        let expires = now.plus_seconds(seconds);
+        let expires = experiment.certified_until(expires, &policies);
+        let key_of_hash = match &experiment.info.unit {
+            Some(unit) => unit.key(),
+            None => transaction.rng.random::<u64>() >> 11,
+        };
+        let event = Arc::new(LeaseEvent {
+            issued: now,
+            expires,
+            most: MOST,
+            key: key_of_hash,
+            policies,
+        });
+        let number = transaction.write(key, Event::Leased(event.clone()));
+        let experiment = transaction.state.experiment(&self.experiment)?;
+        Ok(Reply::Ready(sent(experiment, number, &event)))
+    }
+}
+
+/// Refuses what cannot be decided without asking.
+fn check_leased(experiment: &Experiment) -> Result<(), Refusal> {
+    let declared = &experiment.checked.declaration;
+    let drift = experiment.checked.standard.drift_unit();
+    let refused = [
+        ("context", experiment.info.kind != Kind::Arms),
+        ("shadow", declared.shadow),
+        ("budgets", !declared.budgets.is_empty()),
+        (
+            "unit.period",
+            (declared.unit.as_ref()).is_some_and(|own| own.period.is_some()),
+        ),
+        ("drift", drift.is_some_and(|unit| !unit.is_by_clock())),
+    ];
+    match refused.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((field, _)) => Err(Refusal::conflict(format!(
+            "no lease can be handed out: `{field}` needs somebody who knows every decision (leases are for arms, with or \
+             without segments; for units whose period is `forever`; with drift by the clock)"
+        ))),
+    }
+}
+
+/// The text before a unit in its id, and in the hash.
+fn prefix(experiment: &Experiment, number: u64) -> String {
+    match experiment.info.unit {
+        Some(_) => String::new(),
+        None => format!("{number}/"),
+    }
+}
+
+/// A lease as clients get it.
+fn sent(experiment: &Experiment, number: u64, event: &LeaseEvent) -> Lease {
+    let info = &experiment.info;
+    let milliseconds = |time: Timestamp| time.0.div_euclid(1000);
+    let name = |segment: &Option<Arc<str>>| segment.as_deref().unwrap_or("").to_string();
+    let each = event.policies.iter();
+    let certificates: BTreeMap<String, _> = (event.policies.iter())
+        .map(|(segment, own)| (name(segment), info.certificate(own)))
+        .collect();
+    Lease {
+        experiment: info.experiment.clone(),
+        lease: number,
+        issued: milliseconds(event.issued),
+        expires: milliseconds(event.expires),
+        most: event.most,
+        arms: info.arms.clone(),
+        safe: experiment.checked.safe,
+        key: event.key,
+        prefix: prefix(experiment, number),
+        holdout: info.holdout,
+        gate: info.gate,
+        policies: each.map(|(s, own)| (name(s), own.policy.clone())).collect(),
+        certificate: serde_json::to_value(certificates).unwrap_or_default(),
+    }
+}
+
+impl Command for Expose {
+    type Answer = Exposed;
+    const SHARES_COMMIT: bool = true;
+
+    fn prepare(&self, transaction: &mut Transaction) {
+        if let Ok(experiment) = transaction.state.experiment(&self.experiment) {
+            let id = prefix(experiment, self.lease) + &self.exposure.unit;
+            transaction.want(&self.experiment, &id);
+        }
+    }
+
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Exposed>, Refusal> {
+        let Self {
+            experiment: name,
+            lease,
+            exposure,
+        } = self;
+        let Exposure { unit, at, .. } = &exposure;
+        check_id("unit", unit)?;
+        let experiment = transaction.state.experiment(&name)?;
+        if experiment.status == ExperimentStatus::Archived {
+            return Err(Refusal::conflict(format!(
+                "the experiment `{name}` is archived and takes no more exposures"
+            )));
+        }
+        let (key, info) = (experiment.key, experiment.info.clone());
+        let terms = (experiment.leases.iter().find(|own| own.number == lease))
+            .ok_or_else(|| Refusal::unknown("lease", lease.to_string()))?;
+        let (issued, expires, room) = (terms.issued, terms.expires, terms.most - terms.used);
+        let made = Timestamp(at.saturating_mul(1000));
+        let latest = transaction.time.0.div_euclid(1000) + AHEAD;
+        // Milliseconds are cut off in leases.
+        if made.0 < issued.0 - issued.0.rem_euclid(1000) || made >= expires || *at > latest {
+            let allowed =
+                format!("must be from {issued} to {expires}, in milliseconds, and not yet to come");
+            return Err(Refusal::invalid("at", at, allowed));
+        }
+        if info.is_outside(unit) {
+            let allowed = "the experiment does not decide for it";
+            return Err(Refusal::invalid("unit", unit, allowed));
+        }
+        let event = transaction.lease(lease)?;
+        let segment = exposure.segment.as_deref();
+        let found = (event.policies.iter()).find(|(own, _)| own.as_deref() == segment);
+        let Some((segment, published)) = found else {
+            let allowed = "must be a segment that the lease has a policy for";
+            let given = exposure.segment.as_deref().unwrap_or("absent");
+            return Err(Refusal::invalid("segment", given, allowed));
+        };
+        let experiment = transaction.state.experiment(&name)?;
+        let prefix = prefix(experiment, lease);
+        let draw = info.draw(event.key, [&prefix, unit], unit, published);
+        let (action, probability) = published.draw(draw);
+        let drawn = info.action_name(&[], action);
+        if drawn != exposure.arm {
+            let allowed = format!("the lease gives `{unit}` the arm `{drawn}`");
+            return Err(Refusal::invalid("arm", &exposure.arm, allowed));
+        }
+        let id = prefix + unit;
+        let exposed = Exposed {
+            decision: id.clone(),
+        };
+        let standing = transaction.decision(key, &Key::Id(id.clone()));
+        if let Some(record) = &standing {
+            let (_, before) = record.in_force();
+            if before.action == action && (info.unit.is_some() || before.policy == Some(lease)) {
+                return Ok(Reply::Ready(exposed));
+            }
+            if info.unit.is_none() {
+                return Err(Refusal::conflict(format!(
+                    "the id `{id}` belongs to another decision"
+                )));
+            }
+        }
+        let others = transaction.exposed.entry((key, lease)).or_default();
+        if *others >= room {
+            return Err(Refusal::conflict(format!(
+                "the lease {lease} has had its {} decisions",
+                event.most
+            )));
+        }
+        *others += 1;
+        let time = transaction.drift_time_at(key, made);
+        let decision = Arc::new(DecisionEvent {
+            request: 0,
+            policy: Some(lease),
+            own: None,
+            action,
+            probability,
+            fallback: published.fallback,
+            draw,
+            features: Vec::new(),
+            context: Vec::new(),
+            candidates: Vec::new(),
+            shadow: false,
+            taken: None,
+            propensity: None,
+            segment: segment.clone(),
+            time,
+        });
+        match standing {
+            // It has seen two arms.
+            Some(record) => drop(transaction.move_unit(&record, decision, info)?),
+            None => drop(transaction.write_decision(key, Some(&id), decision)),
+        }
+        Ok(Reply::Ready(exposed))
+    }
+}
+
+impl Experiment {
+    /// Time until which policies are certified, not after `expires`, nor after the experiment's own end.
+    fn certified_until(
+        &self,
+        expires: Timestamp,
+        policies: &[(Option<Arc<str>>, Arc<PublishedPolicy>)],
+    ) -> Timestamp {
+        let ends = policies.iter().filter_map(|(_, own)| own.until);
+        let drift = ends.map(|until| self.created.plus_seconds(until));
+        let rollout = self.checked.declaration.rollout.as_ref();
+        let end = rollout.and_then(|own| own.end);
+        drift.chain(end).fold(expires, Timestamp::min)
+    }
+}

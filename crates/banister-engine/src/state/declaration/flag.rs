@@ -1,0 +1,98 @@
+//! Flags: experiments that OpenFeature clients evaluate, and the events of such clients that are outcomes.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{CheckedDeclaration, Kind, check_label};
+use crate::refusal::Refusal;
+
+/// Most events that a flag takes for outcomes.
+const MOST_EVENTS: usize = 100;
+
+/// An experiment as a flag: its name is the flag's key, its arms are the variants, its units are targeted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flag {
+    /// Values by arm, all of one type; by default the arms' names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Value>,
+    /// Tracking events that are outcomes, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub events: BTreeMap<String, Tracked>,
+}
+
+/// Meaning of a tracking event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tracked {
+    /// The signal, guardrail or `reward` that it is added to, in the period of its unit.
+    pub signal: String,
+    /// Amount; by default the event's own value, and 1 if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+}
+
+impl Flag {
+    /// The value of an arm.
+    pub fn value(&self, arm: &str) -> Value {
+        self.values.get(arm).cloned().unwrap_or_else(|| arm.into())
+    }
+}
+
+/// Type of a value, by name.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "object",
+    }
+}
+
+impl CheckedDeclaration {
+    /// Checks the flag.
+    pub(super) fn check_flag(&self, flag: &Flag) -> Result<(), Refusal> {
+        let invalid = |field: String, value: &str, allowed: &str| {
+            Err(Refusal::invalid(format!("flag{field}"), value, allowed))
+        };
+        if self.declaration.unit.is_none() || matches!(self.kind, Kind::Candidates(_)) {
+            let allowed = "flags are evaluated for somebody: declare a `unit`, and arms";
+            return invalid(String::new(), "given", allowed);
+        }
+        let mut kinds = Vec::new();
+        for (arm, value) in &flag.values {
+            kinds.push(type_of(value));
+            if self.place(arm).is_none() || type_of(value) == "null" {
+                let allowed = "values are of declared arms, and not null";
+                return invalid(format!(".values.{arm}"), &value.to_string(), allowed);
+            }
+        }
+        kinds.dedup();
+        if kinds.len() > 1 || !(kinds.is_empty() || flag.values.len() == self.arms.len()) {
+            let allowed = "all arms have a value of one type, or none has";
+            return invalid(".values".into(), &kinds.join(" and "), allowed);
+        }
+        if flag.events.len() > MOST_EVENTS {
+            let count = flag.events.len().to_string();
+            return invalid(".events".into(), &count, &format!("at most {MOST_EVENTS}"));
+        }
+        for (name, event) in &flag.events {
+            check_label("flag.events", name)?;
+            let mut known = self
+                .standard
+                .measured()
+                .chain(["reward", self.standard.signal_name(0)]);
+            let signal = event.signal.as_str();
+            let is_known = known.any(|own| own == signal);
+            if !(is_known && event.value.is_none_or(f64::is_finite)) {
+                let allowed = "must be `reward`, or a signal or guardrail that outcomes bring, and a finite value";
+                return invalid(format!(".events.{name}"), signal, allowed);
+            }
+        }
+        Ok(())
+    }
+}

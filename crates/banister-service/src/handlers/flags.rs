@@ -1,0 +1,286 @@
+//! Flags for OpenFeature clients: the OpenFeature Remote Evaluation Protocol (OFREP), and tracking events.
+//!
+//! Evaluating a flag decides for the unit, as asking for a decision does: a unit keeps its arm for its period, so that a
+//! flag that is evaluated again has the same value. Every unit that is evaluated counts, also one that never sees it.
+
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use banister_engine::{
+    Author, DecisionRequest, FlagView, OutcomeReport, ReadFlags, Refusal, Report, RequestContext,
+    Segments, Tracked,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::decisions::{charge_entries, check_size, results};
+use crate::answer;
+use crate::app::App;
+use crate::body::{InPath, Json};
+use crate::middleware::auth::Principal;
+use crate::middleware::rate::Charged;
+use crate::problem::Problem;
+
+/// Most flags that are evaluated at once.
+const MOST_FLAGS: usize = 1000;
+
+/// A request for an evaluation.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct EvaluationRequest {
+    /// `targetingKey`, the unit, and whatever else is known of it.
+    #[serde(default)]
+    context: Option<Map<String, Value>>,
+}
+
+/// A flag's value for a unit.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Evaluation {
+    /// Name of the experiment.
+    key: String,
+    /// `SPLIT` if it was drawn, `DEFAULT` if the safe arm was forced.
+    reason: String,
+    /// Name of the arm.
+    variant: String,
+    /// The arm's value.
+    value: Value,
+    /// The decision and its certificate.
+    metadata: Map<String, Value>,
+}
+
+/// Values of all flags for a unit.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Evaluations {
+    /// A value or an error each.
+    flags: Vec<Value>,
+}
+
+/// An event that a client tracked.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrackingEvent {
+    /// Name of the event.
+    pub event: String,
+    /// The unit: `targetingKey` of its evaluations.
+    #[serde(rename = "targetingKey")]
+    pub targeting_key: String,
+    /// An id of its own, so that it counts once if it is sent again.
+    #[schemars(length(min = 1, max = 128))]
+    pub id: String,
+    /// Its value.
+    #[serde(default)]
+    pub value: Option<f64>,
+}
+
+/// Many tracking events.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrackingBatch {
+    /// One each.
+    #[serde(deserialize_with = "banister_engine::object::list")]
+    pub events: Vec<TrackingEvent>,
+}
+
+/// An error in OFREP's words.
+fn error(key: Option<&str>, status: StatusCode, code: &str, details: &str) -> (StatusCode, Value) {
+    let mut body = json!({"errorCode": code, "errorDetails": details});
+    if let Some(key) = key {
+        body["key"] = key.into();
+    }
+    (status, body)
+}
+
+/// What a context says to an experiment: other attributes are nobody's business here.
+fn request_of(flag: &FlagView, context: &Map<String, Value>) -> Result<DecisionRequest, String> {
+    let pick = |names: &mut dyn Iterator<Item = &String>| -> Map<String, Value> {
+        let found = names.filter_map(|name| Some((name.clone(), context.get(name)?.clone())));
+        found.collect()
+    };
+    let read = |e: serde_json::Error| e.to_string();
+    let info = &flag.info;
+    let segment = match &info.segments {
+        None => None,
+        Some(Segments::Names(_)) => context.get("segment").cloned(),
+        Some(Segments::Fields(own)) => Some(Value::Object(pick(&mut own.fields.iter()))),
+    };
+    let row = (info.fields.as_ref()).map(|fields| Value::Object(pick(&mut fields.0.keys())));
+    let numbers = || context.get("context").cloned();
+    let given = row.or_else(numbers).filter(|_| info.takes_context());
+    let given: Option<RequestContext> = given
+        .map(serde_json::from_value)
+        .transpose()
+        .map_err(read)?;
+    Ok(DecisionRequest {
+        unit: (context.get("targetingKey").and_then(Value::as_str)).map(str::to_string),
+        segment: segment
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(read)?,
+        context: given,
+        ..DecisionRequest::default()
+    })
+}
+
+/// Evaluates a flag: its value, or an error, both in OFREP's words.
+async fn evaluated(
+    app: &App,
+    author: Author,
+    flag: &FlagView,
+    context: &Map<String, Value>,
+) -> Result<(StatusCode, Value), Problem> {
+    let key = flag.info.experiment.as_str();
+    let bad = |code: &str, details: &str| error(Some(key), StatusCode::BAD_REQUEST, code, details);
+    let request = match request_of(flag, context) {
+        Ok(request) if request.unit.is_none() => {
+            let details = "`context.targetingKey` is absent: it names the unit to decide for";
+            return Ok(bad("TARGETING_KEY_MISSING", details));
+        }
+        Ok(request) => request,
+        Err(details) => return Ok(bad("INVALID_CONTEXT", &details)),
+    };
+    let decided = app.decide_all(author, &key.into(), [request]).await?.pop();
+    let decided = match decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer"))) {
+        Ok(decided) => decided,
+        Err(refusal @ Refusal::Invalid { .. }) => {
+            return Ok(bad("INVALID_CONTEXT", &refusal.to_string()));
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
+    let (info, published) = (&decided.info, &decided.published);
+    let arm = info.action_name(&[], decided.action);
+    let mut metadata = Map::new();
+    metadata.insert("decision".into(), decided.shown_id().into());
+    metadata.insert("probability".into(), decided.probability.into());
+    metadata.insert("confidence".into(), info.confidence.into());
+    if let Some(reason) = published.fallback {
+        metadata.insert("fallback".into(), json!(reason));
+    }
+    for (name, own) in info.guardrails.iter().zip(&published.guardrails) {
+        metadata.insert(
+            format!("{name}.pessimistic_cost"),
+            own.pessimistic_cost.into(),
+        );
+        metadata.insert(format!("{name}.threshold"), own.threshold.into());
+    }
+    let is_forced = published.fallback.is_some();
+    let evaluation = Evaluation {
+        key: key.to_string(),
+        reason: if is_forced { "DEFAULT" } else { "SPLIT" }.into(),
+        value: flag.flag.value(&arm),
+        variant: arm,
+        metadata,
+    };
+    Ok((StatusCode::OK, json!(evaluation)))
+}
+
+pub async fn evaluate(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    InPath(key): InPath<String>,
+    Json(request): Json<EvaluationRequest>,
+) -> Result<Response, Problem> {
+    let mut flags = app.query(ReadFlags(Some(key.clone()))).await?;
+    let (status, body) = match flags.pop() {
+        Some(flag) => evaluated(&app, author, &flag, &request.context.unwrap_or_default()).await?,
+        None => {
+            let details = format!("there is no experiment `{key}` that is marked as a flag");
+            error(
+                Some(&key),
+                StatusCode::NOT_FOUND,
+                "FLAG_NOT_FOUND",
+                &details,
+            )
+        }
+    };
+    Ok((status, axum::Json(body)).into_response())
+}
+
+pub async fn evaluate_all(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    Extension(principal): Extension<Principal>,
+    Extension(charged): Extension<Charged>,
+    headers: HeaderMap,
+    Json(request): Json<EvaluationRequest>,
+) -> Result<Response, Problem> {
+    let mut flags = app.query(ReadFlags(None)).await?;
+    flags.retain(|flag| principal.may_see(&flag.info.experiment));
+    flags.truncate(MOST_FLAGS);
+    charge_entries(&app, &charged, flags.len());
+    let context = request.context.unwrap_or_default();
+    if !context.get("targetingKey").is_some_and(Value::is_string) {
+        let details = "`context.targetingKey` is absent: it names the unit to decide for";
+        let (status, body) = error(
+            None,
+            StatusCode::BAD_REQUEST,
+            "TARGETING_KEY_MISSING",
+            details,
+        );
+        return Ok((status, axum::Json(body)).into_response());
+    }
+    let each = flags
+        .iter()
+        .map(|flag| evaluated(&app, author.clone(), flag, &context));
+    // Asked for together, they share a commit.
+    let found = futures_util::future::try_join_all(each).await?;
+    let body = json!(Evaluations {
+        flags: found.into_iter().map(|(_, own)| own).collect(),
+    });
+    let body = body.to_string();
+    let tag = format!("\"{}\"", blake3::hash(body.as_bytes()).to_hex());
+    let known = headers.get(header::IF_NONE_MATCH);
+    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        answer::raw(body)
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+pub async fn track(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    Extension(principal): Extension<Principal>,
+    Extension(charged): Extension<Charged>,
+    Json(batch): Json<TrackingBatch>,
+) -> Result<Response, Problem> {
+    check_size(&app, "events", batch.events.len())?;
+    let mut flags = app.query(ReadFlags(None)).await?;
+    flags.retain(|flag| principal.may_see(&flag.info.experiment));
+    let mut reports = Vec::new();
+    for flag in &flags {
+        for event in &batch.events {
+            if let Some(rule) = flag.flag.events.get(&event.event) {
+                reports.push(report_of(flag, rule, event));
+            }
+        }
+    }
+    check_size(&app, "outcomes", reports.len().max(1))?;
+    charge_entries(&app, &charged, reports.len());
+    let answers = app.execute_all(author, reports).await?;
+    results("outcome", answers, |reported| {
+        answer::text(&answer::outcome(&reported))
+    })
+}
+
+fn report_of(flag: &FlagView, rule: &Tracked, event: &TrackingEvent) -> Report {
+    let mut report = OutcomeReport {
+        unit: Some(event.targeting_key.clone()),
+        report: Some(event.id.clone()),
+        ..OutcomeReport::default()
+    };
+    let value = rule.value.or(event.value).or(Some(1.0));
+    if rule.signal == "reward" {
+        report.reward = value;
+    } else {
+        report.signals.insert(rule.signal.clone(), value);
+    }
+    Report {
+        experiment: flag.info.experiment.as_str().into(),
+        report,
+    }
+}

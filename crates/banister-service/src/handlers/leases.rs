@@ -1,0 +1,92 @@
+//! Leases: policies for decisions elsewhere, and the exposures that come back.
+
+use axum::extract::{Extension, State};
+use axum::response::Response;
+use banister::lease::{SignedLease, to_hex};
+use banister_engine::{Author, Expose, Exposed, Exposure, GrantLease, LeaseRequest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decisions::{charge_entries, check_size, results};
+use crate::answer::{self, json};
+use crate::app::App;
+use crate::body::{InPath, Json};
+use crate::middleware::rate::Charged;
+use crate::problem::Problem;
+
+/// A signed lease, and the key that verifies it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LeaseAnswer {
+    #[serde(flatten)]
+    pub signed: SignedLease,
+    /// Ed25519 key of this service, in hexadecimal digits.
+    pub public_key: String,
+}
+
+/// Units that were given arms under a lease.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExposureBatch {
+    /// One each.
+    #[serde(deserialize_with = "banister_engine::object::list")]
+    pub exposures: Vec<Exposure>,
+}
+
+/// Their answers, in their order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExposureResults {
+    /// A decision or a problem each.
+    pub results: Vec<ExposureResult>,
+}
+
+/// A decision, or why there is none.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExposureResult {
+    /// The status that the exposure alone would have had.
+    pub status: u16,
+    /// The decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<Exposed>,
+    /// Problem, if it was not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+pub async fn grant(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    InPath(name): InPath<String>,
+    Json(request): Json<LeaseRequest>,
+) -> Result<Response, Problem> {
+    let experiment = name.into();
+    let command = GrantLease {
+        experiment,
+        request,
+    };
+    let lease = app.execute(author, command).await?;
+    let failed = |error: banister::Error| Problem::unavailable(error.to_string());
+    Ok(json(&LeaseAnswer {
+        signed: app.signer.sign(&lease).map_err(failed)?,
+        public_key: to_hex(&app.signer.public_key()),
+    }))
+}
+
+pub async fn expose(
+    State(app): State<App>,
+    Extension(author): Extension<Author>,
+    Extension(charged): Extension<Charged>,
+    InPath((name, lease)): InPath<(String, u64)>,
+    Json(batch): Json<ExposureBatch>,
+) -> Result<Response, Problem> {
+    check_size(&app, "exposures", batch.exposures.len())?;
+    charge_entries(&app, &charged, batch.exposures.len());
+    let experiment: std::sync::Arc<str> = name.into();
+    let exposures = batch.exposures.into_iter();
+    let commands = exposures.map(|exposure| Expose {
+        experiment: experiment.clone(),
+        lease,
+        exposure,
+    });
+    let answers = app.execute_all(author, commands.collect()).await?;
+    results("exposure", answers, |own| answer::text(&own))
+}
