@@ -76,10 +76,10 @@ mod fit;
 pub mod guarantee;
 mod guarded;
 pub mod interval;
-pub mod lift;
-mod linear;
 #[cfg(feature = "lease")]
 pub mod lease;
+pub mod lift;
+mod linear;
 pub mod logs;
 pub mod monitor;
 mod opb;

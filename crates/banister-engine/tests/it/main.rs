@@ -13,6 +13,7 @@ mod learners;
 mod memory;
 mod postgres;
 mod replicas;
+mod rollout;
 mod seals;
 mod segments;
 mod stores;

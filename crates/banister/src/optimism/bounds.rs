@@ -10,7 +10,7 @@ use crate::problem::CheckedProblem;
 /// Times as long as it has been funded so far that an arm's certificate may still take.
 const AHEAD: f64 = 100.0;
 
-/// Most of what the safe action's floor leaves that other floors may take: the rest is the program's.
+/// Most of what the safe action's floor and the margins leave that other floors may take: the rest is the program's.
 const MOST_FIXED: f64 = 0.999;
 
 /// One column per action offered now, in standard units.
@@ -112,12 +112,13 @@ impl Bounds {
             return;
         }
         let others: f64 = self.floors.iter().map(|floor| floor.1).sum();
-        self.kept = f64::min(1.0, MOST_FIXED * (1.0 - self.floor) / others);
+        let most = MOST_FIXED * (1.0 - self.floor);
+        self.kept = if others > most { most / others } else { 1.0 };
         for (row, &margin) in self.cost_upper.iter().zip(&self.margins) {
             let beyond = |&(column, f): &(usize, f64)| f * (row[column] - row[self.safe]);
             let beyond: f64 = self.floors.iter().map(beyond).sum();
-            if self.kept * beyond > margin {
-                self.kept = margin.max(0.0) / beyond;
+            if self.kept * beyond > MOST_FIXED * margin {
+                self.kept = MOST_FIXED * margin.max(0.0) / beyond;
             }
         }
         let free = self.free();

@@ -71,7 +71,8 @@ fn kept(costs: &[Vec<f64>]) -> f64 {
     let pays = |part: f64| {
         costs.iter().zip([0.25, 0.4]).all(|(row, threshold)| {
             let floors: f64 = (1..4).map(|a| part * FLOORS[a] * (row[a] - row[0])).sum();
-            row[0] + floors <= threshold
+            // A thousandth of the margin is left to the program.
+            floors <= 0.999 * (threshold - row[0])
         })
     };
     if pays(1.0) {
@@ -212,4 +213,31 @@ fn bad_floors_are_refused() {
         .unwrap();
     let error = other.set_floors(&told()).unwrap_err().to_string();
     assert!(error.contains("floors"), "{error}");
+}
+
+/// A ramp: the safe action's floor alone, from nearly everything to nothing.
+#[test]
+fn traffic_away_from_the_safe_action_is_limited() {
+    let problem = common::problem(3, vec![at_most(0.5, Some(0.1))]);
+    let mut agent = Opb::new(&problem, &OpbConfig::default()).unwrap();
+    for t in 0..1500 {
+        let arm = t % 3;
+        let (reward, cost) = [(0.2, 0.1), (0.9, 0.2), (0.1, 0.3)][arm];
+        agent.observe(arm, reward, &[cost]).unwrap();
+    }
+    for share in [0.001, 0.05, 0.3, 0.9, 1.0] {
+        let arms = Vec::new();
+        agent
+            .set_floors(&Floors {
+                safe: 1.0 - share,
+                arms,
+            })
+            .unwrap();
+        let decision = agent.decide();
+        assert_eq!(decision.fallback, None);
+        assert!(
+            (decision.probability(1) - share).abs() < 1e-9,
+            "{decision:?}"
+        );
+    }
 }
