@@ -8,7 +8,7 @@ from typing import Any
 
 import litellm
 import pytest
-from gateways import CHEAP, DEAR, DEAR_COST, HELLO, ask, deployment, limited, router, two, wait_for
+from gateways import CHEAP, DEAR, HELLO, ask, deployment, limited, router, two, wait_for
 
 from banister.integrations.litellm import BanisterRouting, sessions
 
@@ -127,7 +127,7 @@ def test_a_session_whose_model_is_down_moves_and_is_not_learned() -> None:
         if on_dear and on_dear[-1] == f"u{n}":
             break
     assert on_dear, "the dear model is played"
-    before = told(routing)
+    before = [pulls for pulls, _ in told(routing).values()]
     for own in gateway.model_list:
         if own["litellm_params"]["model"] == DEAR:
             own["litellm_params"]["mock_response"] = "litellm.RateLimitError"
@@ -137,7 +137,7 @@ def test_a_session_whose_model_is_down_moves_and_is_not_learned() -> None:
     assert routing._sessions._sessions[on_dear[0]].arm == CHEAP
     assert routing.savings().counts["replaced by the safe arm"] >= 1
     assert routing.end_session(on_dear[0])
-    assert told(routing) == before, "a session that moved teaches nothing"
+    assert [pulls for pulls, _ in told(routing).values()] == before, "a session that moved teaches nothing"
 
 
 def test_streams_and_blocking_calls_belong_to_sessions() -> None:
@@ -194,7 +194,7 @@ def test_a_ceiling_over_many_calls_together() -> None:
     wait_for(lambda: outcomes(routing) == 400)
     found = routing.savings()
     assert found.dollars <= 400 * 1.2e-4, "the sum is kept, also where calls are under way at once"
-    assert found.arms[DEAR].calls * DEAR_COST > 0.5 * 400 * 1.2e-4, "and spent"
+    assert found.arms[DEAR].calls > 20, "the dear model is used"
 
 
 class Cached(litellm.CustomLLM):  # type: ignore[misc]
