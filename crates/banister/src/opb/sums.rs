@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   spent + pending at their worst + the arm's worst + R(k) ≤ B,
-//!   R(k) = min(k·w_0, k·u_0 + √(2kvL) + b_0·L/3),   L = ln(n/δ_s),   v = max { (c − l_0)(w_0 − c) : c ≤ u_0 },
+//!   R(k) = k·w_0 where n·w_0 ≤ B, else min(k·w_0, k·u_0 + √(2kvL) + b_0·L/3),
+//!   L = ln(n/δ_s),   v = max { (c − l_0)(w_0 − c) : c ≤ u_0 },
 //! ```
 //!
 //! the safe action's costs lying in [l_0, w_0], b_0 wide, with a mean of at most u_0. By Bernstein's inequality k safe
@@ -117,7 +118,11 @@ impl Stretch {
         Left {
             decisions,
             amount: budget - HAIR * n - used,
-            reserve: likely.min(k * most),
+            reserve: if n * most <= budget {
+                k * most
+            } else {
+                likely.min(k * most)
+            },
         }
     }
 }

@@ -12,6 +12,8 @@ struct World {
     arms: Vec<(f64, f64, f64)>,
     tau: f64,
     over: u64,
+    /// True if everything costs the most that it can, whatever was declared.
+    is_hostile: bool,
 }
 
 impl World {
@@ -33,7 +35,10 @@ impl World {
     }
 
     fn outcome(&self, arm: usize, random: &mut Random) -> (f64, f64) {
-        let (reward, cost, most) = self.arms[arm];
+        let (reward, mut cost, most) = self.arms[arm];
+        if self.is_hostile {
+            cost = most;
+        }
         (
             random.bernoulli(reward),
             most * random.bernoulli(cost / most),
@@ -112,6 +117,7 @@ fn world(random: &mut Random) -> World {
         arms,
         tau: tau.min(0.99 * highest),
         over,
+        is_hostile: random.unit() < 0.3,
     }
 }
 
@@ -148,6 +154,7 @@ fn where_it_does_not_fit_a_stretch_is_beyond_with_probability_delta_at_most() {
         arms: vec![(0.2, 0.05, 1.0), (0.9, 0.3, 1.0)],
         tau: 0.16,
         over: 200,
+        is_hostile: false,
     };
     let (mut random, delta, runs) = (Random::new(2), 0.2, 400);
     let budget = world.tau * world.over as f64;
@@ -178,6 +185,7 @@ fn a_saved_agent_goes_on_bit_by_bit() {
         arms: vec![(0.3, 0.1, 0.2), (0.8, 0.4, 1.0), (0.9, 0.7, 1.0)],
         tau: 0.25,
         over: 50,
+        is_hostile: false,
     };
     let (problem, mut random) = (world.problem(Some(world.over), true), Random::new(3));
     let mut agent = opb(&problem, 0.05);
@@ -212,6 +220,7 @@ fn decisions_that_wait_are_counted_at_their_worst() {
         arms: vec![(0.1, 0.1, 0.1), (0.9, 0.2, 1.0)],
         tau: 0.5,
         over: 10,
+        is_hostile: false,
     };
     let mut agent = opb(&world.problem(Some(10), true), 0.05);
     for _ in 0..500 {
