@@ -250,7 +250,8 @@ impl ArmLearner {
         (self.plan).publish(shell, |arms, column| arms.offered()[column])?;
         let drawn = |column: usize| shell.decision.probability(shell.arms.offered()[column]) > 0.0;
         if sums.masked.iter().any(|&(column, _)| drawn(column)) {
-            return Err(Fallback::SolverFailed);
+            // A floor that was told for an arm that cannot be paid for.
+            return Err(Fallback::BudgetExhausted);
         }
         // Certificates show what is left for each decision in the place of the threshold.
         for own in &sums.stretches {
