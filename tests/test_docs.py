@@ -114,9 +114,19 @@ def moving_tables():
             cells = [row["change"], f"${float(row['ceiling']):g}", row["router"], share, f"{float(row['quality']):.3f}"]
             rows.append(f"| {' | '.join([*cells, overshoot, row['violating'] or '–'])} |")
     yield "llm-routing.md", rows
+    with open(ROOT / "experiments" / "routing" / "day.csv", encoding="utf-8") as file:
+        stored = list(csv.DictReader(file))
+    rows = []
+    for row in stored:
+        reward = f"{float(row['reward']):.4f} ± {float(row['interval']):.4f}"
+        cells = [f"${row['ceiling']}", row["agent"], row["promise"], reward]
+        cells += [f"{float(row[name]):.3g}" for name in ("dollars", "most_dollars")]
+        cells.append(f"{row['over']} of {row['orders']}")
+        rows.append(f"| {' | '.join(cells)} |")
+    yield "compare.md", rows
 
 
-@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare", "routing"])
+@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare", "routing", "day"])
 def test_tables_of_means_that_move_are_the_stored_result(page, rows):
     table = "\n".join(rows)
     assert table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"

@@ -29,6 +29,7 @@ class Guardrail(_Declared):
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
     what counts is bounded. `drift`, `{"by": 0.01, "per": "day"}`, says how fast every arm's mean may move; per
     "decision", or per "hour" or "day", where decisions need their `time`.
+    `over=3609` bounds the mean over every stretch of so many decisions together, and not that of each policy (`Opb`).
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, or
@@ -54,6 +55,7 @@ class Guardrail(_Declared):
     sub_gaussian: Float | None = None
     drift: Mapping[str, object] | None = None
     safe_cost: Float | None = None
+    over: int | None = None
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
     signal: str | None = None

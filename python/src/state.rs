@@ -362,11 +362,12 @@ impl AgentState {
             safe_probability: policy.batch.is_none().then_some(safe),
             time: policy.time,
         };
-        // In segments those that are dropped count too: which ones are may depend on the segment.
-        if policy.batch.is_some() || pending.segment.is_some() {
+        let sums = self.keeps_sums();
+        // In segments those that are dropped count too: which ones are may depend on the segment. Sums pay for all.
+        if policy.batch.is_some() || pending.segment.is_some() || sums {
             self.agent.announce(&pending)?;
         }
-        if policy.batch.is_some() {
+        if policy.batch.is_some() || sums {
             return Ok(decision);
         }
         match self.unannounced.back_mut() {
@@ -379,6 +380,11 @@ impl AgentState {
             }),
         }
         Ok(decision)
+    }
+
+    /// True if some guardrail is over a sum: every decision is then another one.
+    pub(crate) fn keeps_sums(&self) -> bool {
+        (self.problem.guardrails.iter()).any(|own| own.over.is_some())
     }
 
     /// Announces decisions to the agent, which then waits for their outcomes: not those that were

@@ -203,3 +203,27 @@ def test_a_service_that_comes_later_gets_its_experiment(tmp_path: Path) -> None:
         wait_for(lambda: decided(routing, gateway))
         routing.close(30)
         assert client.experiment("chat").counts.outcomes >= 1
+
+
+def test_a_session_has_one_arm_and_one_outcome_from_all_gateways(tmp_path: Path) -> None:
+    token = make_token(tmp_path, "admin", "gateway")
+    with running(tmp_path) as url, banister.client.Client(url, token=token) as client:
+        gateways = [two(), two()]
+        own: dict[str, Any] = {"service": url, "experiment": "sessions", "token": token, "timeout": 5.0}
+        own |= {"unit": "session", "ceiling": 5e-4, "period": 20.0, "give_up_after": 5.0}
+        routings = [limited(one, **own) for one in gateways]
+        for n in range(12):
+            answers = [answer for gateway in gateways for answer in ask(gateway, 2, litellm_session_id=f"s{n}")]
+            assert len({one.choices[0].message.content for one in answers}) == 1
+        ask(gateways[0], 1)  # alone: a unit by itself
+        for routing in routings:
+            routing.close(30)
+            assert routing.savings().counts["undelivered"] == 0
+            assert routing.savings().counts["undecided by the service"] == 0
+        counts = client.experiment("sessions").counts
+        assert counts.decisions == 13
+        # It is learned when its period is over, whatever gateways have told of it.
+        wait_for(lambda: client.experiment("sessions").counts.outcomes == 13, 60.0)
+        assert sum(arm.pulls for arm in client.state("sessions").arms) == 13
+        with pytest.raises(ValueError, match="give `unit` here and there"):
+            limited(two(), service=url, experiment="sessions", token=token, ceiling=5e-4)

@@ -177,6 +177,11 @@ pub(super) fn decide(
                 let allowed = "must be at most 10 million: call again for more";
                 return Err(invalid("size", size, allowed));
             }
+            if agent.with(py, false, |state| state.keeps_sums())? {
+                let allowed =
+                    "a guardrail is `over` a sum, which every decision has to see: use `decide`";
+                return Err(invalid("size", size, allowed));
+            }
             let given = uniforms(rng, size as usize)?;
             let decisions = agent.with(py, true, |state| {
                 let batch = batch_of(state, size as usize, is_kept);

@@ -96,7 +96,12 @@ impl Metrics {
         Self {
             limits: limits
                 .map(|(g, standard)| {
-                    let (sign, rounding) = (g.direction.sign(), TOLERANCE * standard.signal.unit());
+                    let sign = g.direction.sign();
+                    // A single policy breaks no guardrail that is over a sum.
+                    let rounding = match standard.over {
+                        None => TOLERANCE * standard.signal.unit(),
+                        Some(_) => f64::INFINITY,
+                    };
                     (sign, sign * g.threshold, rounding)
                 })
                 .collect(),

@@ -30,6 +30,8 @@ pub trait Learner: Send + Sized + 'static {
     const FIXED_ARMS: bool = false;
     /// True if actions are feature vectors.
     const TAKES_FEATURES: bool = false;
+    /// True if it keeps guardrails over sums of decisions.
+    const KEEPS_SUMS: bool = false;
 
     /// Checks the problem and the parameters. [`Learner::forget`] follows.
     fn new(problem: &Problem, config: &Self::Config) -> Result<(Shell, Self), Error>;

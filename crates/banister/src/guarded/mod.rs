@@ -47,6 +47,18 @@ impl<L: Learner> Guarded<L> {
     /// Checks the problem and the parameters, and starts with no outcomes.
     pub fn new(problem: &Problem, config: &L::Config) -> Result<Self, Error> {
         let (mut shell, mut learner) = L::new(problem, config)?;
+        let mut guardrails = shell.problem.guardrails.iter().enumerate();
+        if let Some((i, over)) = guardrails.find_map(|(i, own)| Some((i, own.over?)))
+            && !L::KEEPS_SUMS
+        {
+            let allowed =
+                "this agent's guardrails are not over sums of decisions: `opb` keeps them so";
+            return Err(Error::invalid(
+                format!("guardrail[{i}].over"),
+                over,
+                allowed,
+            ));
+        }
         learner.forget(&mut shell);
         Ok(Self { shell, learner })
     }

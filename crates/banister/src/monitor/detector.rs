@@ -290,7 +290,9 @@ fn detectors(
 ) -> Vec<Option<Detector>> {
     let guardrails = &problem.guardrails;
     let each = share / guardrails.iter().filter(|g| of(g)).count().max(1) as f64;
-    let detector = |g: &Standard| of(g).then(|| Detector::new(g, each)).flatten();
+    // A sum over many decisions is kept by what is left, and single policies may cost more.
+    let is_watched = |g: &Standard| g.over.is_none() && of(g);
+    let detector = |g: &Standard| is_watched(g).then(|| Detector::new(g, each)).flatten();
     let mut found: Vec<Option<Detector>> = guardrails.iter().map(detector).collect();
     // Signals of sums have no threshold of their own.
     found.resize(problem.width() - 1, None);

@@ -164,11 +164,20 @@ impl OpbConfig {
         check_floor(self.floor, self.optimism)?;
         self.check_horizon(problem)?;
         self.check_combination(problem)?;
+        let sums = problem.guardrails.iter().any(|own| own.over.is_some());
+        if sums
+            && (self.optimism != Optimism::Index
+                || self.unknown_safe_cost == UnknownSafeCost::Paper)
+        {
+            let allowed = "guardrails over sums of decisions need `index` optimism, and no T_0: use the defaults";
+            return Err(Error::invalid("optimism", self.optimism.name(), allowed));
+        }
         Ok(CheckedOpb {
             config: self.clone(),
             monitor,
             level: Level {
-                delta: self.delta,
+                // Sums have the other half.
+                delta: self.delta * if sums { 0.5 } else { 1.0 },
                 optimism_delta: self.optimism_delta,
                 horizon: self.horizon,
                 log_term: self.log_term,

@@ -11,11 +11,12 @@
 //! **Reference.** Pacchiano, Ghavamzadeh, Bartlett and Jiang, "Stochastic Bandits with Linear
 //! Constraints", Algorithm 2 and Theorem 3, with the errata in `docs/`.
 //!
-//! Files, in reading order: `config`, this page, `columns` (arms to columns of the program), `worth` (lifts,
-//! and play that has settled).
+//! Files, in reading order: `config`, this page, `columns` (arms to columns of the program), `sums` (guardrails over many
+//! decisions together), `worth` (lifts, and play that has settled).
 
 mod columns;
 mod config;
+mod sums;
 mod worth;
 
 use crate::agent::{Agent as _, AgentView};
@@ -37,6 +38,7 @@ use config::CheckedOpb;
 pub use config::OpbConfig;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
+use sums::{Stretch, Sums};
 use worth::Settled;
 
 /// The agent. See the module's page for what it promises.
@@ -83,6 +85,8 @@ pub struct ArmLearner {
     plan: LpPlan,
     /// The policy that is played instead of exploring.
     settled: Option<Settled>,
+    /// Guardrails that are over sums.
+    sums: Option<Box<Sums>>,
 }
 
 /// All that outcomes have changed.
@@ -100,6 +104,8 @@ pub struct ArmLearnerState {
     indices: Option<(u64, Vec<Vec<f64>>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     settled: Option<Settled>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sums: Vec<Stretch>,
 }
 
 /// Convenience for K arms.
@@ -154,6 +160,7 @@ impl Opb {
 impl Learner for ArmLearner {
     type Config = OpbConfig;
     type State = ArmLearnerState;
+    const KEEPS_SUMS: bool = true;
 
     fn new(problem: &Problem, config: &OpbConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
@@ -169,6 +176,7 @@ impl Learner for ArmLearner {
             alpha: None,
             indexed: 0,
             settled: None,
+            sums: Sums::new(&problem, 0.5 * config.delta).map(Box::new),
             checked,
         };
         let mut shell = Shell::watched(problem, own.checked.monitor, config.confidence());
@@ -191,6 +199,11 @@ impl Learner for ArmLearner {
     #[inline(always)]
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
         let settled = self.t_zero.as_ref().is_none_or(|rule| rule.is_settled());
+        if let Some(mut sums) = self.sums.take() {
+            let planned = self.plan_sums(shell, &mut sums);
+            self.sums = Some(sums);
+            return planned;
+        }
         if !settled || !self.plan.bounds.has_margin() {
             return Err(Fallback::MarginNotProven);
         }
@@ -214,6 +227,10 @@ impl Learner for ArmLearner {
     #[inline]
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         let arm = outcome.action;
+        if let Some(sums) = &mut self.sums {
+            sums.charge(shell, outcome);
+            shell.stale = true;
+        }
         if shell.monitor.is_forgotten(outcome.action, outcome.origin) {
             return self.pass_over(shell, outcome);
         }
@@ -267,6 +284,10 @@ impl Learner for ArmLearner {
         self.estimates.number(pending.action);
         if pending.decision > shell.monitor.last_announced() {
             self.waiting.announce(pending.action);
+            if let Some(sums) = &mut self.sums {
+                sums.announce(pending.decision, pending.action);
+                shell.stale = true;
+            }
         }
         (shell.monitor).announce(pending.decision, pending.safe_probability);
         Ok(Next::Continue)
@@ -364,6 +385,7 @@ impl Learner for ArmLearner {
             restarted: self.restarted,
             t_zero: self.t_zero.as_ref().map(|rule| rule.state.clone()),
             settled: self.settled.clone(),
+            sums: self.sums.as_ref().map_or(Vec::new(), |sums| sums.state()),
         })
     }
 
@@ -380,6 +402,9 @@ impl Learner for ArmLearner {
             shell.problem.guardrails.len(),
         )
         .ok_or_else(|| broken("`t_zero` does not match the parameters"))?;
+        if let Some(sums) = &mut self.sums {
+            sums.restore(state.sums, shell.arms.len())?;
+        }
         self.refresh_all(shell);
         if let Some((indexed, rows)) = state.indices {
             if self.indexed == 0 || !self.plan.bounds.set_optimistic(rows) {

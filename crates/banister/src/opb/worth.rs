@@ -110,6 +110,8 @@ impl ArmLearner {
             "it needs intervals that hold at all times, and no T_0: use the defaults"
         } else if shell.problem.reach().is_some() {
             "means may drift: what is best now need not stay so"
+        } else if self.sums.is_some() {
+            "with a guardrail over a sum the best policy changes with what is left"
         } else {
             return Ok(());
         };

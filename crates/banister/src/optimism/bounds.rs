@@ -132,6 +132,13 @@ impl Bounds {
         }
     }
 
+    /// Sets τ_i to what is left of a sum; margins are to be updated.
+    pub(crate) fn set_threshold(&mut self, guardrail: usize, threshold: f64) {
+        self.thresholds[guardrail] = threshold;
+        self.free_thresholds[guardrail] = threshold;
+        self.optimistic_thresholds[guardrail] = threshold;
+    }
+
     /// Sets Δ_i where the safe action's own column does not say it.
     pub(crate) fn set_margin(&mut self, guardrail: usize, margin: f64) {
         self.margins[guardrail] = margin;

@@ -24,6 +24,8 @@ use crate::problem::{Budget, Direction, Drift, Measured, Range, Signal, SignalCo
 
 /// A ratio to the safe action's that nothing is known of counts as this, so that costs stay finite.
 const MOST_RATIO: f64 = 1e9;
+/// Decisions of a stretch at most: sums of so many numbers are still exact enough.
+const MOST_OVER: u64 = 1_000_000_000;
 
 /// A guardrail as declared in TOML, JSON or Python.
 ///
@@ -85,6 +87,10 @@ pub struct Guardrail {
     /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
     #[serde(default, skip_serializing_if = "Scope::is_overall")]
     pub scope: Scope,
+    /// Decisions over whose sum it is kept, instead of by every policy: of each stretch of so many, one after another.
+    /// `opb` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<u64>,
     /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -128,6 +134,8 @@ pub struct Standard {
     pub safe_cost: Option<f64>,
     /// Decisions over which its mean is taken.
     pub scope: Scope,
+    /// Decisions of a stretch, where the sum over each is bounded.
+    pub over: Option<u64>,
     /// Place in the row of the signal that a relative ratio is per unit of.
     pub(crate) per: Option<usize>,
 }
@@ -208,6 +216,7 @@ impl Guardrail {
         };
         let key = format!("{field}.{}", direction.key());
         finite(&key, bound)?;
+        self.check_over(field)?;
         let signal = self.own_signal().check(field)?;
         self.check_safe_cost(field, &signal)?;
         if self.relative {
@@ -219,6 +228,7 @@ impl Guardrail {
             (false, c) => absolute(&self.name, signal, direction, bound, c),
         };
         standard.scope = self.scope;
+        standard.over = self.over;
         if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost)
             && y >= standard.threshold
         {
@@ -233,6 +243,26 @@ impl Guardrail {
             self.check_reach(&key, bound, &standard)?;
         }
         Ok(standard)
+    }
+
+    /// Refuses a sum over no decisions, or of what has no highest value or no threshold of its own.
+    fn check_over(&self, field: &str) -> Result<(), Error> {
+        let Some(over) = self.over else {
+            return Ok(());
+        };
+        let others = [
+            (self.relative, "relative"),
+            (self.weights.is_some(), "weights"),
+            (self.sub_gaussian.is_some(), "sub_gaussian"),
+            (self.drift.is_some(), "drift"),
+            (self.scope == Scope::Each, "scope"),
+        ];
+        let allowed = match others.iter().find(|other| other.0) {
+            Some((_, key)) => format!("a sum cannot be promised together with `{key}`"),
+            None if (1..=MOST_OVER).contains(&over) => return Ok(()),
+            None => format!("must be a number of decisions, from 1 to {MOST_OVER}"),
+        };
+        Err(Error::invalid(format!("{field}.over"), over, allowed))
     }
 
     /// Refuses a safe cost that the safe action's signal cannot have.
@@ -320,6 +350,7 @@ fn absolute(
         factor: 0.0,
         safe_cost: safe.map(y),
         scope: Scope::Overall,
+        over: None,
         per: None,
     }
 }
@@ -336,6 +367,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
         factor: f,
         safe_cost: None,
         scope: Scope::Overall,
+        over: None,
         per: None,
     }
 }

@@ -61,6 +61,24 @@ impl Guardrail {
 
     /// Its promise in words, where that is more than a mean on one side of a threshold.
     pub fn in_words(&self) -> Option<String> {
+        let of_mean = self.mean_in_words();
+        let Some(over) = self.over else {
+            return of_mean;
+        };
+        let mean = of_mean.or_else(|| {
+            let (direction, bound) = self.bound()?;
+            Some(format!(
+                "the mean of {} {} {bound}",
+                self.name,
+                direction.words()
+            ))
+        })?;
+        Some(format!(
+            "over every {over} decisions together, and not by each: {mean}; the threshold is what is left per decision left"
+        ))
+    }
+
+    fn mean_in_words(&self) -> Option<String> {
         let (direction, bound) = self.bound()?;
         let words = direction.words();
         if let Some([over, under]) = &self.ratio {

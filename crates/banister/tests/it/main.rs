@@ -28,6 +28,7 @@ mod refusals;
 mod ridge;
 mod segmented;
 mod segments_late;
+mod sums;
 mod theory;
 mod waiting;
 mod weights;

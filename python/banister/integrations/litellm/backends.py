@@ -6,6 +6,7 @@ import logging
 import queue
 import threading
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -173,13 +174,15 @@ class ServiceBackend:
             try:
                 if not self._is_ready:
                     self._ensure()
-                decision = self._client.decide(self.name, id=id, **where)
+                # A unit's decision has an id of its own.
+                asked: Mapping[str, Any] = where if "unit" in where else {"id": id, **where}
+                decision = self._client.decide(self.name, **asked)
                 # In shadow mode the service only says what it would do.
                 return None if decision.shadow else decision
             except BudgetError:
                 raise
             except (ServiceError, ValueError) as error:
-                if where and self._is_ready and isinstance(error, RefusedError):
+                if where.keys() - {"unit"} and self._is_ready and isinstance(error, RefusedError):
                     # It is about this request alone.
                     raise
                 self._back_off(error)
@@ -193,7 +196,11 @@ class ServiceBackend:
 
     def learn(self, decision: AnyDecision, arm: str, reward: float | None, costs: Mapping[str, float]) -> None:
         try:
-            self._outcomes.put_nowait({"decision": decision, "reward": reward, "costs": costs})
+            outcome: dict[str, Any] = {"decision": decision, "reward": reward, "costs": costs}
+            if "unit" in self._declaration:
+                # Sent twice, it counts once.
+                outcome["report"] = uuid.uuid4().hex
+            self._outcomes.put_nowait(outcome)
         except queue.Full:
             self.undelivered += 1
 
@@ -251,6 +258,10 @@ class ServiceBackend:
             raise ValueError(
                 f"`experiment` is {self.name!r}, whose arms are {sorted(arms)} with {known.safe!r} safe: "
                 f"must be {sorted(wanted['arms'])} with {wanted['safe']!r} safe; give it another name"
+            )
+        if (known.unit is None) != ("unit" not in wanted):
+            raise ValueError(
+                f"`experiment` is {self.name!r}, whose unit is {known.unit}: give `unit` here and there, or not"
             )
         whose, signals = f"`experiment` is {self.name!r}, whose", known.signals
         check_same(whose, known.guardrails, known.reward, signals, wanted)

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from .backends import AnyDecision
+from .sessions import Session
 
 #: Calls and qualities that are waited for; beyond, the oldest are given up.
 MAX_OPEN = 100_000
 
 REPLACED, TOO_LONG, UNDECIDED = "replaced by the safe arm", "too long", "undecided by the service"
 REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET = "refused", "given up", "judge failed", "refused by a budget"
-NO_FEATURES = "without features"
-REASONS = (REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET, NO_FEATURES)
+NO_FEATURES, AFTER_SESSION = "without features", "after its session"
+REASONS = (REPLACED, TOO_LONG, UNDECIDED, REFUSED, GIVEN_UP, JUDGE_FAILED, NO_BUDGET, NO_FEATURES, AFTER_SESSION)
 
 V = TypeVar("V")
 
@@ -30,6 +31,9 @@ class Call:
     decision: AnyDecision | None
     #: True if its outcome will be learned.
     is_learned: bool
+    #: None for a call that is alone.
+    session: Session | None = None
+    session_ended: bool = False
     dollars: float = 0.0
     output_tokens: int = 0
     seconds: float = 0.0

@@ -14,7 +14,7 @@ from .models import Arguments, Models
 
 log = logging.getLogger(__name__)
 
-SECONDS = ("timeout", "pause", "give_up_after")
+SECONDS = ("timeout", "pause", "give_up_after", "period")
 LENGTHS = ("max_tokens", "max_input_tokens")
 NUMBERS = ("ceiling", "floor", "safe_cost", "share", "confidence", "slow_at_most", "slow_after", "parameter_norm")
 
@@ -47,10 +47,25 @@ def check_arguments(given: Arguments) -> None:
     if agent is not None and on_breach is not None and agent.config.get("on_breach") != on_breach:
         raise ValueError(f"`on_breach` is {on_breach!r}: `agent` has its own, {agent.config.get('on_breach')!r}")
     check_prompts(given)
+    check_unit(given, is_served)
     if given["budget"] is not None and not is_served:
         raise ValueError("`budget` without `experiment`: only the service keeps budgets over time")
     if given["budget"] is not None and ceiling is None:
         raise ValueError("`budget` without `ceiling`: only the costs of a guardrail have a budget")
+
+
+def check_unit(given: Arguments, is_served: bool) -> None:
+    """Raises an error if calls cannot be learned together, or a sum cannot be kept, as it is asked for."""
+    unit, over = given["unit"], given["over"]
+    if unit is not None and unit != "session" and not callable(unit):
+        raise ValueError(f"`unit` is {unit!r}: must be 'session', or callable, as `unit(request)`")
+    if not given["period"] > 0:
+        raise ValueError(f"`period` is {given['period']}: must be above 0, in seconds")
+    for name in ("segment", "context", "budget", "over"):
+        if unit is not None and given[name] is not None:
+            raise ValueError(f"`unit` and `{name}` are both given: a session's calls have one decision, without it")
+    if over is not None and (given["ceiling"] is None or is_served or given["context"] or given["segment"]):
+        raise ValueError("`over` is given: it needs a `ceiling`, and no `experiment`, `segment` or `context`")
 
 
 def check_prompts(given: Arguments) -> None:
@@ -86,7 +101,7 @@ def tells_prices(given: Arguments, models: Models) -> bool:
     told, agent, learned = given["told_prices"], given["agent"], None
     if agent is not None:
         return bool(agent.problem.get("signals"))
-    for name in ("floor", "safe_cost", "budget"):
+    for name in ("floor", "safe_cost", "budget", "over"):
         if given[name] is not None:
             learned = f"`{name}` is given, which is about dollars"
     if given["context"] is not None:
@@ -131,7 +146,7 @@ def declare(given: Arguments, models: Models) -> dict[str, Any]:
     elif ceiling is not None:
         ranges = {arm: [0.0, most] for arm, most in worst.items()}
         ranges = ranges if policies is None else policies.ranges(ranges)
-        guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, **known)]
+        guardrails = [Guardrail("dollars", at_most=ceiling, range=ranges, over=given["over"], **known)]
         reward = {"range": qualities}
     else:
         guardrails = [Guardrail("quality", at_least=given["floor"], range=qualities, **known)]

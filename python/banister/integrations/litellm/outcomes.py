@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 from litellm.integrations.custom_logger import CustomLogger
 
 from .backends import AnyDecision, Backend
-from .calls import JUDGE_FAILED, REFUSED, Call, Calls
+from .calls import AFTER_SESSION, JUDGE_FAILED, REFUSED, Call, Calls
 from .models import Arguments, Models
+from .sessions import Session, Sessions
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,8 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
         self._is_reward = given["ceiling"] is not None
         self._slow_after, self._give_up_after = given["slow_after"], given["give_up_after"]
         self._calls = Calls(list(models.worst))
+        unit = given["unit"]
+        self._sessions = None if unit is None else Sessions(unit, given["period"])
         self._warn_at = 0.0
 
     def wait(self, timeout: float = 10.0) -> bool:
@@ -71,7 +74,9 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
         while self._is_open() and time.monotonic() < end:
             yield 0.02
 
-    def _begin(self, id: str, arm: str, decision: AnyDecision | None, is_judged: bool) -> None:
+    def _begin(
+        self, id: str, arm: str, decision: AnyDecision | None, is_judged: bool, session: Session | None = None
+    ) -> None:
         """Records a call that begins, and gives up those that never ended."""
         for late in self._calls.overdue(self._give_up_after):
             late.dollars = self._models.worst[late.arm]
@@ -82,7 +87,32 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
         is_learned = is_judged and decision is not None and self._backend.learns(decision, arm)
         if is_learned and decision is not None:
             self._backend.expect(decision)
-        self._calls.begin(id, Call(arm, decision, is_learned))
+        if self._sessions is not None and session is not None:
+            self._sessions.enter(session)
+        self._calls.begin(id, Call(arm, decision, is_learned, session))
+        self._teach()
+
+    def end_session(self, id: str) -> bool:
+        """Ends a session: its calls so far are learned as one outcome when the last of them has ended.
+
+        The next call of that name begins another one. Returns False if there is no such session.
+        """
+        ended = self._sessions is not None and self._sessions.end(str(id))
+        self._teach()
+        return ended
+
+    def _teach(self) -> None:
+        """Learns the sessions that are over: the mean of their calls, once."""
+        for session in () if self._sessions is None else self._sessions.due():
+            assert session.decision is not None
+            self._backend.learn(session.decision, session.arm, *session.means())
+
+    def _leave(self, call: Call) -> None:
+        """A call of a session has ended, and was judged as far as it was."""
+        session, call.session_ended = call.session, True
+        if self._sessions is not None and session is not None:
+            self._sessions.leave(session)
+            self._teach()
 
     def log_success_event(self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Records a response, or the end of a stream, and judges it."""
@@ -190,12 +220,24 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
 
     def _charge(self, call: Call) -> None:
         """Tells a service the dollars of a call whose quality comes later or never: a budget waits for them."""
+        if call.session is not None:
+            # Nothing of a session is told before its end.
+            self._leave(call)
+            return
         decision = call.decision if self._is_reward else None
         if decision is not None and self._backend.learns(decision, call.arm):
             self._backend.learn(decision, call.arm, None, self._costs(call))
 
     def _learn(self, call: Call, quality: float) -> bool:
-        """Learns the outcome of a call. One outside its range raises an alarm, in the agent or the service."""
+        """Learns the outcome of a call, or adds it to that of its session."""
+        try:
+            return self._take(call, quality)
+        finally:
+            if call.session is not None and not call.session_ended:
+                self._leave(call)
+
+    def _take(self, call: Call, quality: float) -> bool:
+        """Learns an outcome. One outside its range raises an alarm, in the agent or the service."""
         assert call.decision is not None
         if not (math.isfinite(call.dollars) and math.isfinite(quality)):
             self._calls.count(REFUSED)
@@ -206,7 +248,11 @@ class OutcomeLogger(CustomLogger):  # type: ignore[misc]
             return False
         reward = quality if self._is_reward else -call.dollars
         costs = self._costs(call) if self._is_reward else {"quality": quality, **self._costs(call)}
-        self._backend.learn(call.decision, call.arm, reward, costs)
+        if self._sessions is None or call.session is None:
+            self._backend.learn(call.decision, call.arm, reward, costs)
+        elif not self._sessions.add(call.session, reward, costs):
+            self._calls.count(AFTER_SESSION)
+            return False
         self._calls.learned(call, quality)
         return True
 

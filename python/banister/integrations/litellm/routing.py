@@ -10,6 +10,7 @@ import random
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import litellm
@@ -27,6 +28,7 @@ from .declaration import agent_of, check_arguments, declare, tells_prices
 from .models import Models, arm_of
 from .outcomes import ID_KEY, Judge, OutcomeLogger
 from .savings import Savings, compare
+from .sessions import Session, Unit
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,12 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             are then yours to answer for.
         give_up_after: seconds after which a call that LiteLLM never told the end of counts as failed, at its worst
             cost: a stream that nobody reads to its end, a call that was cancelled.
+        unit: "session" to have one decision and one outcome for all calls of a session, which is the
+            `litellm_session_id` of a request, else its `user`, else the `session_id` of its `metadata`; or a function
+            from a request to its session. A session's outcome is the mean of its calls.
+        period: seconds from a session's first call to its end, unless `end_session` ends it.
+        over: calls over which `ceiling` is kept together: the mean of every stretch of so many, and not that of every
+            policy. For an agent of this process.
         segment: from a request (`messages`, `input`, `request_kwargs`) to its class, async or not: every class has a
             policy of its own, and all together keep the guardrail.
         context: from a request to its features, async or not: numbers, such as an embedding, or fields by name. Every
@@ -119,6 +127,9 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         on_breach: Literal["safe", "relearn", "alert"] | None = None,
         when_safe_is_down: str = "cheapest_certified",
         give_up_after: float = 600.0,
+        unit: Literal["session"] | Unit | None = None,
+        period: float = 3600.0,
+        over: int | None = None,
         segment: Callable[[Mapping[str, Any]], SegmentLike | Awaitable[SegmentLike]] | None = None,
         context: Callable[[Mapping[str, Any]], ContextLike | Awaitable[ContextLike]] | None = None,
         features: Features | int | None = None,
@@ -155,6 +166,10 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
                 declaration["segments"] = []
             if parameters:
                 declaration["agent"] = {"kind": kind.kind, **parameters}
+            if unit is not None:
+                # A session's last call may be given up after its end; then its outcome is told.
+                longest = period + give_up_after
+                declaration["unit"] = {"name": "session", "period": longest, "outcomes": "mean"}
             if budget is not None:
                 declaration["budgets"] = {"dollars": dict(budget)}
             options: dict[str, Any] = {"token": token, "timeout": timeout, "pause": pause}
@@ -202,6 +217,9 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
                 delattr(self.router, name)
             vars(self.router).update(self._replaced)
         litellm.logging_callback_manager.remove_callback_from_all_lists(self)
+        if self._sessions is not None:
+            self._sessions.end_all()
+            self._teach()
         self._backend.close(timeout)
 
     def __enter__(self) -> BanisterRouting:
@@ -241,15 +259,14 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         id = uuid.uuid4().hex
         where = await self._awaited(self._place(query))
         if self._backend.remote:
-            decision = await asyncio.to_thread(self._decide, id, where)
+            arm, candidates, decision, session = await asyncio.to_thread(self._assign, id, where, healthy, query)
         else:
-            decision = self._decide(id, where)
-        arm, candidates, decision = self._choose(decision, healthy)
+            arm, candidates, decision, session = self._assign(id, where, healthy, query)
         if not candidates:
             # Nothing may be played that is healthy: the Router says so in its own words.
             self._models.restrict_to(arm, request, router_keys)
             candidates = [await own(self.router, **query)]
-        return self._start(id, arm, decision, candidates, query)
+        return self._start(id, arm, decision, candidates, query, session)
 
     def get_available_deployment(
         self,
@@ -282,12 +299,54 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             # A blocking caller may sit in an event loop, which cannot run another.
             with ThreadPoolExecutor(1) as thread:
                 where = thread.submit(asyncio.run, self._awaited(where)).result()
-        decision = self._decide(id, where)
-        arm, candidates, decision = self._choose(decision, healthy)
+        arm, candidates, decision, session = self._assign(id, where, healthy, query)
         if not candidates:
             self._models.restrict_to(arm, request, router_keys)
             candidates = [own(self.router, **query)]
-        return self._start(id, arm, decision, candidates, query)
+        return self._start(id, arm, decision, candidates, query, session)
+
+    def _assign(
+        self,
+        id: str,
+        where: Mapping[str, Any] | None,
+        healthy: Sequence[dict[str, Any]],
+        query: Mapping[str, Any],
+    ) -> tuple[str, list[dict[str, Any]], AnyDecision | None, Session | None]:
+        """Returns the arm of a call, its healthy deployments, the decision, if that counts, and its session."""
+        sessions = self._sessions
+        if sessions is None or where is None:
+            return *self._choose(self._decide(id, where), healthy), None
+        key = sessions.key(query)
+        if self._backend.remote:
+            # One arm for a session from all gateways, also if two of its calls are the first.
+            where = {**where, "unit": id if key is None else key}
+        with nullcontext() if self._backend.remote else sessions.turn:
+            session = sessions.find(key)
+            is_kept = session is not None and not self._backend.remote
+            decision = session.decision if session is not None and is_kept else self._decide(id, where)
+            if session is not None:
+                return *self._keep(session, decision, healthy), session
+            arm, candidates, decision = self._choose(decision, healthy)
+            return arm, candidates, decision, None if key is None else sessions.begin(key, arm, decision)
+
+    def _keep(
+        self, session: Session, decision: AnyDecision | None, healthy: Sequence[dict[str, Any]]
+    ) -> tuple[str, list[dict[str, Any]], AnyDecision | None]:
+        """Returns the arm of a session, its healthy deployments, and the decision, unless it does not count.
+
+        It keeps the arm of its first call, whatever policies are by now. Where that is down, or an alarm or the service
+        forces another, it is moved: then it is closed, and teaches nothing.
+        """
+        own = [one for one in healthy if arm_of(one) == session.arm]
+        is_forced = session.arm != self.safe and self._backend.forces_safe(decision or self._last)
+        is_moved = self._backend.remote and decision is not None and decision.action != session.arm
+        if own and not is_forced and not (is_moved and session.decision is not None):
+            return session.arm, own, session.decision
+        arm, candidates, _ = self._choose(decision if is_moved else None, healthy)
+        self._calls.count(REPLACED)
+        if self._sessions is not None:
+            self._sessions.move(session, arm)
+        return arm, candidates, None
 
     def _place(self, query: Mapping[str, Any]) -> dict[str, Any] | None:
         """Returns the segment or the context of a request, which may be awaited; None for one without a decision."""
@@ -391,6 +450,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         decision: AnyDecision | None,
         candidates: Sequence[dict[str, Any]],
         query: Mapping[str, Any],
+        session: Session | None,
     ) -> dict[str, Any]:
         """Records a call that begins; returns its deployment with the call's id in it."""
         weights = [one["litellm_params"].get("weight") or 1 for one in candidates]
@@ -408,7 +468,7 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
             self._watch()
             if decision.action != arm:
                 self._calls.count(REPLACED)
-        self._begin(id, arm, decision, is_judged=self._random.random() < self._share)
+        self._begin(id, arm, decision, is_judged=self._random.random() < self._share, session=session)
         return {**deployment, "model_info": {**deployment["model_info"], ID_KEY: id}}
 
     def savings(self, against: str | None = None) -> Savings:

@@ -60,6 +60,16 @@ impl Declaration {
         }
         self.check_segments(&config)?;
         check_guarantee(&config)?;
+        let mut each = self.guardrails.iter().enumerate();
+        if let Some((i, over)) = each.find_map(|(i, own)| Some((i, own.over?))) {
+            let allowed = "the service draws many decisions from one policy, which sums cannot be kept by: give \
+                           `budgets`, over time";
+            return Err(Refusal::invalid(
+                format!("guardrails[{i}].over"),
+                over,
+                allowed,
+            ));
+        }
         if let AgentConfig::Oplb(oplb) = &mut config {
             // One writer serves all experiments: a decision may not hold it up for long.
             oplb.max_work = oplb.max_work.min(MOST_WORK);
