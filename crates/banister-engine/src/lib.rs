@@ -51,7 +51,7 @@ pub use state::{
     CheckedDeclaration, Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
     Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
     GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS,
-    Minute, Missing, NamedArm, Namespace, PastPeriod, Point, RecordedAlarm, Rollout, SegmentFields,
+    Minute, Missing, NamedArm, Namespace, Notice, NoticeKind, PastPeriod, Point, RecordedAlarm, Rollout, SegmentFields,
     Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
 };
 pub use store::{

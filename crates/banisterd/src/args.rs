@@ -21,7 +21,7 @@ pub struct Args {
 pub enum Command {
     /// Serve decisions over HTTP, with a page to look at
     #[command(
-        after_help = "Example:\n  banisterd serve\n  banisterd serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banisterd serve --config banister.toml\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags take precedence, then the environment, then the file."
+        after_help = "Example:\n  banisterd serve\n  banisterd serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banisterd serve --config banister.toml\n  banisterd serve --webhooks webhooks.toml      tell Slack of alarms\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags take precedence, then the environment, then the file."
     )]
     Serve(Box<Serve>),
     /// Create, list and revoke the tokens of a service
@@ -148,6 +148,9 @@ pub struct Serve {
     /// Time after which PostgreSQL takes the log from a service that froze with it [default: 2.5]
     #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_IDLE_TIMEOUT")]
     pub pg_idle_timeout: Option<f64>,
+    /// TOML file of receivers of alarms and other notices
+    #[arg(long, value_name = "FILE", env = "BANISTER_WEBHOOKS", value_hint = ValueHint::FilePath)]
+    pub webhooks: Option<PathBuf>,
     /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,
