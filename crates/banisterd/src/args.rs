@@ -1,5 +1,6 @@
 //! Arguments of every command, with their help.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use banister_engine::Role;
@@ -39,6 +40,11 @@ pub enum Command {
         after_help = "Example:\n  banisterd rebuild\n  banisterd rebuild --database postgres://banister@db/banister --json"
     )]
     Rebuild(Rebuild),
+    /// Offer a running service to assistants, as tools of the Model Context Protocol
+    #[command(
+        after_help = "Example:\n  banisterd mcp --token-file token.txt      on standard input and output\n  banisterd mcp --url https://banister.example --listen 127.0.0.1:8788      over HTTP, with every caller's own token"
+    )]
+    Mcp(Mcp),
     #[command(flatten)]
     Common(Common),
 }
@@ -235,4 +241,20 @@ pub struct Rebuild {
     /// Hide the progress bar
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Mcp {
+    /// Address of the service
+    #[arg(long, env = "BANISTER_URL", default_value = "http://127.0.0.1:8787")]
+    pub url: String,
+    /// File with the token that calls are made with [default: the variable BANISTER_TOKEN, if it is set]
+    #[arg(long, value_name = "FILE", env = "BANISTER_TOKEN_FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
+    /// The token itself: other users can see flags, so there is none.
+    #[arg(skip = std::env::var("BANISTER_TOKEN").ok())]
+    pub token: Option<String>,
+    /// Serve over HTTP on this address and port of this machine, instead of standard input and output
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
 }
