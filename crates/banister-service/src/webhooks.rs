@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use ureq::Agent;
 use ureq::http::Uri;
@@ -78,14 +78,6 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-/// The body of a message.
-#[derive(Serialize)]
-struct Message<'a> {
-    experiment: &'a str,
-    #[serde(flatten)]
-    notice: &'a Notice,
-}
-
 /// Reads the receivers of a file.
 pub fn read(path: &Path) -> Result<Vec<Hook>, String> {
     let shown = path.display();
@@ -142,28 +134,26 @@ impl GivenHook {
                 "`secret` is absent: messages are signed, unless `text_field` is given".into(),
             );
         }
-        let key = |text: &String| {
-            BASE64_STANDARD
-                .decode(text.trim().strip_prefix("whsec_")?)
-                .ok()
+        let key = |text: String| -> Option<Vec<u8>> {
+            let encoded = text.trim().strip_prefix("whsec_")?;
+            let key = BASE64_STANDARD.decode(encoded).ok()?;
+            (24..=64).contains(&key.len()).then_some(key)
         };
-        let secret = (secret.as_ref())
-            .map(|text| key(text).filter(|key| (24..=64).contains(&key.len())))
-            .map(|key| key.ok_or("`secret` must be whsec_ and the base64 of 24 to 64 bytes"));
+        let wrong = "`secret` must be whsec_ and the base64 of 24 to 64 bytes";
+        let secret = secret.map(|text| key(text).ok_or(wrong));
         let patterns = self.experiments.map(|own| Scope::parse(&own.join(",")));
         let seconds = |field: &str, given: Option<f64>, default: f64| {
             let own = given.unwrap_or(default);
-            let is_allowed = (0.1..=LONGEST).contains(&own);
-            is_allowed
-                .then_some(own)
-                .ok_or_else(|| format!("`{field}` is {own}: must be 0.1 to {LONGEST}"))
+            if (0.1..=LONGEST).contains(&own) {
+                return Ok(own);
+            }
+            Err(format!("`{field}` is {own}: must be 0.1 to {LONGEST}"))
         };
         // The name, so that another address or secret of the same receiver gets nothing twice.
         let digest = Sha256::digest(name.as_bytes());
-        let digest = digest
-            .iter()
-            .take(8)
-            .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let bytes = digest.iter().take(8);
+        let digest = bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let timeout = seconds("timeout_seconds", self.timeout_seconds, 10.0)?;
         Ok(Hook {
             url,
             name,
@@ -173,11 +163,7 @@ impl GivenHook {
             experiments: patterns.transpose()?,
             text_field: self.text_field,
             retry: seconds("retry_seconds", self.retry_seconds, 5.0)?,
-            timeout: Duration::from_secs_f64(seconds(
-                "timeout_seconds",
-                self.timeout_seconds,
-                10.0,
-            )?),
+            timeout: Duration::from_secs_f64(timeout),
         })
     }
 }
@@ -196,14 +182,6 @@ pub fn start(hooks: &[Hook], writer: &WriterHandle, metrics: &Arc<Metrics>) -> s
             .spawn(move || sender.run())?;
     }
     Ok(())
-}
-
-/// End of a try.
-enum Sent {
-    Delivered,
-    Failed(String),
-    /// The receiver wants nothing more (410).
-    Gone,
 }
 
 /// The thread of a receiver.
@@ -228,11 +206,6 @@ impl Sender {
             self.metrics.webhook_pending(&self.hook.name, pending.len());
             for own in pending.iter().filter(|own| own.is_due) {
                 if !self.carry(own) {
-                    let name = &self.hook.name;
-                    tracing::error!(
-                        name,
-                        "the webhook answered 410: nothing is sent to it until the next start"
-                    );
                     return;
                 }
             }
@@ -259,15 +232,23 @@ impl Sender {
         {
             return true;
         }
-        let sent = self.send(own);
-        let result = match &sent {
-            Sent::Delivered => {
+        let result = match self.send(&own.notice) {
+            Ok(200..300) => {
                 tracing::info!(name, number, "webhook delivered");
                 // If that is not written, the receiver gets it again, with the same id.
                 let _ = self.writer.execute_blocking(deliver(None));
                 "delivered"
             }
-            Sent::Failed(reason) => {
+            Ok(410) => {
+                tracing::error!(
+                    name,
+                    "the webhook answered 410: it gets nothing until the next start"
+                );
+                "gone"
+            }
+            failed => {
+                let reason =
+                    failed.map_or_else(|e| e.to_string(), |status| format!("it answered {status}"));
                 let attempt = own.attempts + 1;
                 tracing::warn!(
                     name,
@@ -278,22 +259,18 @@ impl Sender {
                 );
                 "failed"
             }
-            Sent::Gone => "gone",
         };
         self.metrics.webhook(name, result);
-        !matches!(sent, Sent::Gone)
+        result != "gone"
     }
 
-    fn send(&self, own: &PendingNotice) -> Sent {
-        let notice = &own.notice;
+    /// Sends a notice; returns the status of the answer.
+    fn send(&self, notice: &Notice) -> Result<u16, ureq::Error> {
         let body = match &self.hook.text_field {
-            Some(field) => serde_json::json!({ field: notice.text }).to_string(),
-            None => serde_json::to_string(&Message {
-                experiment: &own.experiment,
-                notice,
-            })
-            .unwrap_or_default(),
+            Some(field) => serde_json::json!({ field: notice.text }),
+            None => serde_json::json!(notice),
         };
+        let body = body.to_string();
         // Numbers of another log are others; a dot would not be told from those between the signed parts.
         let id = format!("{}-{}", notice.number, notice.time.0);
         let time = SystemTime::now()
@@ -310,12 +287,7 @@ impl Sender {
             let signature = BASE64_STANDARD.encode(mac.finalize().into_bytes());
             request = request.header("webhook-signature", format!("v1,{signature}"));
         }
-        match request.send(body).map(|answer| answer.status().as_u16()) {
-            Ok(200..300) => Sent::Delivered,
-            Ok(410) => Sent::Gone,
-            Ok(status) => Sent::Failed(format!("it answered {status}")),
-            Err(error) => Sent::Failed(error.to_string()),
-        }
+        Ok(request.send(body)?.status().as_u16())
     }
 }
 

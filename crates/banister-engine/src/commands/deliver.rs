@@ -25,16 +25,11 @@ impl Command for Deliver {
         let Some(own) = transaction.state.by_key(self.experiment) else {
             return Ok(Reply::Ready(false));
         };
-        let mut known = own.trace.notices.of_hook(self.hook);
-        let open = known.find(|(notice, own)| {
-            let is_open = match self.claim {
-                Some(_) => own.is_due(now),
-                None => !own.is_delivered(),
-            };
-            notice.number == self.notice && is_open
+        let mut pending = own.trace.notices.pending(self.hook);
+        let is_open = pending.any(|(notice, own)| {
+            notice.number == self.notice && (self.claim.is_none() || own.is_due(now))
         });
-        let is_open = open.is_some();
-        drop(known);
+        drop(pending);
         if is_open {
             let (notice, hook) = (self.notice, self.hook);
             let until = self.claim.map(|seconds| now.plus_seconds(seconds).0);

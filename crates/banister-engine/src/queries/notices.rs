@@ -19,8 +19,6 @@ pub struct ReadNotices<W> {
 pub struct PendingNotice {
     /// Key of the experiment.
     pub key: u64,
-    /// Name of the experiment.
-    pub experiment: String,
     pub notice: Notice,
     /// Times that somebody began to send it.
     pub attempts: u32,
@@ -33,22 +31,20 @@ impl<W: Fn(&str, NoticeKind) -> bool + Send + 'static> Query for ReadNotices<W> 
 
     fn answer(self, state: &mut EngineState) -> Result<Vec<PendingNotice>, Refusal> {
         let now = state.now;
-        let mut pending = Vec::new();
-        for own in state.experiments() {
-            let name = &own.info.experiment;
-            for (notice, delivery) in own.trace.notices.of_hook(self.hook) {
-                let is_old = now.seconds_since(notice.time) > self.most_age;
-                if !delivery.is_delivered() && !is_old && (self.wants)(name, notice.kind) {
-                    pending.push(PendingNotice {
-                        key: own.key,
-                        experiment: name.clone(),
-                        notice: notice.clone(),
-                        attempts: delivery.attempts,
-                        is_due: delivery.is_due(now),
-                    });
-                }
-            }
-        }
-        Ok(pending)
+        let each = state.experiments().flat_map(|own| {
+            let pending = own.trace.notices.pending(self.hook);
+            pending.map(|(notice, delivery)| (own.key, notice, delivery))
+        });
+        let wanted = each.filter(|(_, notice, _)| {
+            let is_old = now.seconds_since(notice.time) > self.most_age;
+            !is_old && (self.wants)(&notice.experiment, notice.kind)
+        });
+        let pending = wanted.map(|(key, notice, delivery)| PendingNotice {
+            key,
+            notice: notice.clone(),
+            attempts: delivery.attempts,
+            is_due: delivery.is_due(now),
+        });
+        Ok(pending.collect())
     }
 }

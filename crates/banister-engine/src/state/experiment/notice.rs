@@ -4,7 +4,7 @@
 //! log is their outbox. Deliveries are events, too: of many processes one sends.
 
 use std::collections::VecDeque;
-use std::fmt;
+use std::fmt::Display;
 
 use banister::Fallback;
 use schemars::JsonSchema;
@@ -43,6 +43,7 @@ pub enum NoticeKind {
 /// What happened, for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
+    pub experiment: String,
     /// Number of the event that it is about.
     pub number: u64,
     /// Time of that event.
@@ -55,7 +56,7 @@ pub struct Notice {
 }
 
 /// What is known of a notice and a receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     hook: u64,
     /// Times that somebody began to send it.
@@ -65,14 +66,20 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// Before the first claim it is due at any time.
+    fn to(hook: u64) -> Self {
+        let until = Some(Timestamp(i64::MIN));
+        Self {
+            hook,
+            attempts: 0,
+            until,
+        }
+    }
+
     /// True if it may be sent now.
     pub fn is_due(&self, now: Timestamp) -> bool {
         let claim = self.until.map(|until| until.seconds_since(now));
         claim.is_some_and(|left| left <= 0.0 || left > LONGEST_CLAIM)
-    }
-
-    pub fn is_delivered(&self) -> bool {
-        self.until.is_none()
     }
 }
 
@@ -93,21 +100,13 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// The notices, with what is known of their way to a receiver.
-    pub fn of_hook(&self, hook: u64) -> impl Iterator<Item = (&Notice, Delivery)> {
-        self.kept.iter().map(move |(notice, deliveries)| {
+    /// The notices that a receiver did not get yet, with what is known of their way.
+    pub fn pending(&self, hook: u64) -> impl Iterator<Item = (&Notice, Delivery)> {
+        let each = self.kept.iter().map(move |(notice, deliveries)| {
             let known = deliveries.iter().find(|own| own.hook == hook).copied();
-            // Before the first claim it is due at any time.
-            let until = Some(Timestamp(i64::MIN));
-            (
-                notice,
-                known.unwrap_or(Delivery {
-                    hook,
-                    attempts: 0,
-                    until,
-                }),
-            )
-        })
+            (notice, known.unwrap_or_else(|| Delivery::to(hook)))
+        });
+        each.filter(|(_, own)| own.until.is_some())
     }
 
     fn push(&mut self, notice: Notice) {
@@ -123,13 +122,10 @@ impl Notices {
             return;
         };
         let known = own.iter().position(|delivery| delivery.hook == hook);
-        let place = known.unwrap_or_else(|| {
-            own.push(Delivery {
-                hook,
-                ..Delivery::default()
-            });
-            own.len() - 1
-        });
+        let place = known.unwrap_or(own.len());
+        if known.is_none() {
+            own.push(Delivery::to(hook));
+        }
         own[place].attempts += u32::from(until.is_some());
         own[place].until = until;
     }
@@ -154,33 +150,27 @@ impl Notices {
         again
     }
 
-    /// Counts a decision that did not fall back; returns the reasons that are over.
-    fn goes_on(&mut self) -> Vec<Fallback> {
-        let mut over = Vec::new();
-        for own in self.episodes.iter_mut().filter(|own| own.calm < CALM) {
+    /// Counts a decision that did not fall back; returns a reason that is over.
+    fn goes_on(&mut self) -> Option<Fallback> {
+        let open = self.episodes.iter_mut().filter(|own| own.calm < CALM);
+        let over = open.filter_map(|own| {
             own.calm += 1;
-            if own.calm == CALM {
-                over.push(own.reason);
-            }
-        }
-        over
+            (own.calm == CALM).then_some(own.reason)
+        });
+        over.last()
     }
 }
 
 /// The reason of a fallback in words.
-struct Why(Fallback);
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Fallback::MarginNotProven => "the safe action's costs are not known well enough",
-            Fallback::SolverFailed => "the solver gave no policy that checks",
-            Fallback::Paused => "it is paused",
-            Fallback::Alarm => "an alarm was raised",
-            Fallback::Budget => "the solver used up its work",
-            Fallback::IllConditioned => "rounding may have undone the regression on the features",
-            Fallback::BudgetExhausted => "a budget does not cover the policy",
-        })
+fn words(reason: Fallback) -> &'static str {
+    match reason {
+        Fallback::MarginNotProven => "the safe action's costs are not known well enough",
+        Fallback::SolverFailed => "the solver gave no policy that checks",
+        Fallback::Paused => "it is paused",
+        Fallback::Alarm => "an alarm was raised",
+        Fallback::Budget => "the solver used up its work",
+        Fallback::IllConditioned => "rounding may have undone the regression on the features",
+        Fallback::BudgetExhausted => "a budget does not cover the policy",
     }
 }
 
@@ -190,35 +180,31 @@ impl Experiment {
         &mut self,
         (number, time): (u64, Timestamp),
         kind: NoticeKind,
-        text: impl fmt::Display,
+        text: impl Display,
         alarm: Option<AlarmRaised>,
     ) {
-        let text = format!("{}: {text}", self.info.experiment);
-        let notice = Notice {
+        let experiment = self.info.experiment.clone();
+        self.trace.notices.push(Notice {
+            text: format!("{experiment}: {text}"),
+            experiment,
             number,
             time,
             kind,
-            text,
             alarm,
-        };
-        self.trace.notices.push(notice);
+        });
     }
 
     pub(super) fn notice_alarm(&mut self, at: (u64, Timestamp), alarm: &AlarmRaised) {
-        let (kind, then) = match (alarm.forces_safe, alarm.kind.is_warning()) {
-            (true, _) => (
-                NoticeKind::Alarm,
-                ". The safe action is played until somebody acknowledges it",
-            ),
-            (false, false) => (NoticeKind::Alarm, ""),
-            (false, true) => (NoticeKind::Warning, ""),
+        let is_warning = alarm.kind.is_warning() && !alarm.forces_safe;
+        let kind = if is_warning {
+            NoticeKind::Warning
+        } else {
+            NoticeKind::Alarm
         };
-        self.notice(
-            at,
-            kind,
-            format_args!("{}{then}", alarm.message),
-            Some(alarm.clone()),
-        );
+        let forced = ". The safe action is played until somebody acknowledges it";
+        let then = if alarm.forces_safe { forced } else { "" };
+        let text = format!("{}{then}", alarm.message);
+        self.notice(at, kind, text, Some(alarm.clone()));
     }
 
     pub(super) fn notice_settled(&mut self, at: (u64, Timestamp)) {
@@ -245,52 +231,43 @@ impl Experiment {
         match reason {
             _ if decision.shadow => {}
             None => {
-                let over = notices.goes_on();
-                if let Some(last) = over.last() {
-                    let kind = kind_of(*last);
-                    let over: Vec<String> = over.iter().map(|own| Why(*own).to_string()).collect();
-                    let over = over.join(", and ");
-                    self.notice(
-                        at,
-                        kind,
-                        format_args!("the safe action is no longer forced ({over})"),
-                        None,
-                    );
+                if let Some(over) = notices.goes_on() {
+                    let text = "the safe action is no longer forced";
+                    self.notice(at, kind_of(over), text, None);
                 }
             }
             Some(Fallback::Paused | Fallback::Alarm) => {}
             Some(Fallback::MarginNotProven)
                 if self.folded.counts.forced == self.folded.counts.decisions => {}
             Some(reason) if notices.falls_back(reason, at.1) => {
-                let views = self
-                    .budgets
-                    .0
-                    .iter()
-                    .map(|own| (own.guardrail, own.view(sets, at.1, None)));
-                let rest = |view: &BudgetView| view.remaining / view.budget.amount;
-                let tightest = views.min_by(|(_, a), (_, b)| rest(a).total_cmp(&rest(b)));
-                let text = match tightest.filter(|_| reason == Fallback::BudgetExhausted) {
-                    Some((guardrail, view)) => {
-                        let name = &self.info.guardrails[guardrail];
-                        format!(
-                            "the budget of `{name}` is used up: {} of {} per {} is left until {}; {}",
-                            view.remaining,
-                            view.budget.amount,
-                            view.budget.per.name(),
-                            view.period_end,
-                            if refused {
-                                "decisions are refused"
-                            } else {
-                                "the safe action is played"
-                            }
-                        )
-                    }
-                    None => format!("the safe action is forced: {}", Why(reason)),
+                let text = match self
+                    .tightest(sets, at.1)
+                    .filter(|_| kind_of(reason) == NoticeKind::Budget)
+                {
+                    Some(rest) if refused => format!("{rest}; decisions are refused"),
+                    Some(rest) => format!("{rest}; the safe action is played"),
+                    None => format!("the safe action is forced: {}", words(reason)),
                 };
                 self.notice(at, kind_of(reason), text, None);
             }
             Some(_) => {}
         }
+    }
+
+    /// The budget of which the smallest share is left, in words.
+    fn tightest(&self, sets: &ClockSets, time: Timestamp) -> Option<String> {
+        let views = (self.budgets.0.iter()).map(|own| (own.guardrail, own.view(sets, time, None)));
+        let rest = |view: &BudgetView| view.remaining / view.budget.amount;
+        let (guardrail, view) = views.min_by(|(_, a), (_, b)| rest(a).total_cmp(&rest(b)))?;
+        let (name, left, end) = (
+            &self.info.guardrails[guardrail],
+            view.remaining,
+            view.period_end,
+        );
+        let (amount, per) = (view.budget.amount, view.budget.per.name());
+        Some(format!(
+            "the budget of `{name}` is used up: {left} of {amount} per {per} is left until {end}"
+        ))
     }
 }
 

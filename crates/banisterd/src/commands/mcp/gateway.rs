@@ -5,7 +5,7 @@ use std::time::Duration;
 use banister_service::http_client;
 use serde_json::{Value, json};
 use ureq::Agent;
-use ureq::http::{Request, Uri};
+use ureq::http::{Request, StatusCode, Uri};
 
 /// Longest time of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,46 +48,38 @@ impl Caller<'_> {
 
     /// The answer of the service; an error is its problem document.
     pub fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, Value> {
-        let failed =
-            |error: String| json!({ "detail": format!("the service cannot be asked: {error}") });
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.gateway.url))
-            .header("content-type", "application/json");
-        let own = self
-            .gateway
-            .token
-            .as_ref()
-            .map(|own| format!("Bearer {own}"));
-        if let Some(authorization) = self.authorization.clone().or(own) {
-            request = request.header("authorization", authorization);
-        }
-        let client = &self.gateway.client;
-        let answer = match body {
-            Some(body) => {
-                let request = request
-                    .body(body.to_string())
-                    .map_err(|e| failed(e.to_string()))?;
-                client.run(request)
-            }
-            None => client.run(request.body(()).map_err(|e| failed(e.to_string()))?),
-        };
-        let mut answer = answer.map_err(|e| failed(e.to_string()))?;
-        let text = answer
-            .body_mut()
-            .read_to_string()
-            .map_err(|e| failed(e.to_string()))?;
-        let status = answer.status();
-        let json = serde_json::from_str(&text).map_err(|_| {
-            failed(format!(
-                "it answered {status}, which is no JSON: is it a banisterd?"
-            ))
-        })?;
+        let failed = |reason| json!({ "detail": format!("the service cannot be asked: {reason}") });
+        let asked = self.ask(method, path, body);
+        let (status, text) = asked.map_err(|e| failed(e.to_string()))?;
+        let json = serde_json::from_str(&text);
+        let json = json.map_err(|_| failed(format!("it answered {status}, and no JSON")))?;
         if status.is_success() {
             Ok(json)
         } else {
             Err(json)
         }
+    }
+
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, String), ureq::Error> {
+        let Gateway { url, token, client } = self.gateway;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{url}{path}"));
+        let own = token.as_ref().map(|own| format!("Bearer {own}"));
+        if let Some(authorization) = self.authorization.clone().or(own) {
+            request = request.header("authorization", authorization);
+        }
+        let request = request.header("content-type", "application/json");
+        let mut answer = match body {
+            Some(body) => client.run(request.body(body.to_string())?)?,
+            None => client.run(request.body(())?)?,
+        };
+        Ok((answer.status(), answer.body_mut().read_to_string()?))
     }
 }
 

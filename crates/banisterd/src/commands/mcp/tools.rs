@@ -46,78 +46,26 @@ use Access::{Changes, Destroys, Reads};
 /// Name, description, arguments, access.
 type Row = (&'static str, &'static str, &'static [Argument], Access);
 
+#[rustfmt::skip]
 const TOOLS: [Row; 9] = [
-    (
-        "list_experiments",
-        "Lists experiments with their status, counts and alarms, oldest first, 100 at a time.",
-        &[(
-            "after",
-            "string",
-            "Name of the last experiment of the page before",
-            false,
-        )],
-        Reads,
-    ),
-    (
-        "read_experiment",
-        "Reads one experiment: its declaration, the policy now with its certificate, the estimates of \
-        every arm, alarms, and the health checks that say whether its numbers can be trusted.",
-        &[EXPERIMENT],
-        Reads,
-    ),
-    (
-        "explain",
-        "Explains in words why an arm has the share of decisions that it has now: its estimates, the guardrail \
+    ("list_experiments", "Lists experiments with their status, counts and alarms, oldest first, 100 at a time.",
+        &[("after", "string", "Name of the last experiment of the page before", false)], Reads),
+    ("read_experiment", "Reads one experiment: its declaration, the policy now with its certificate, the estimates of \
+        every arm, alarms, and the health checks that say whether its numbers can be trusted.", &[EXPERIMENT], Reads),
+    ("explain", "Explains in words why an arm has the share of decisions that it has now: its estimates, the guardrail \
         that holds it back, forced safe actions and alarms. Use it for \"why is bold at 3%?\".",
-        &[EXPERIMENT, ("arm", "string", "Name of the arm", true)],
-        Reads,
-    ),
-    (
-        "list_changes",
-        "Lists the latest changes of an experiment, each with its author, newest first.",
-        &[EXPERIMENT],
-        Reads,
-    ),
-    (
-        "propose",
-        "Checks a declaration and shows the experiment that it would create, without creating it; or says which \
-        field is wrong and what is allowed.",
-        &[DECLARATION],
-        Reads,
-    ),
-    (
-        "create_experiment",
-        "Creates an experiment. Propose it first.",
-        &[DECLARATION],
-        Changes,
-    ),
-    (
-        "pause_experiment",
-        "Pauses an experiment: every decision is the safe arm until it is resumed.",
-        &[EXPERIMENT],
-        Changes,
-    ),
-    (
-        "resume_experiment",
-        "Resumes a paused experiment.",
-        &[EXPERIMENT],
-        Destroys,
-    ),
-    (
-        "acknowledge_alarms",
-        "Acknowledges the alarms of an experiment: where they forced the safe arm, they no longer do. \
-        Only once a person has found the cause.",
-        &[
-            EXPERIMENT,
-            (
-                "note",
-                "string",
-                "What the cause was, and what was done about it",
-                true,
-            ),
-        ],
-        Destroys,
-    ),
+        &[EXPERIMENT, ("arm", "string", "Name of the arm", true)], Reads),
+    ("list_changes", "Lists the latest changes of an experiment, each with its author, newest first.",
+        &[EXPERIMENT], Reads),
+    ("propose", "Checks a declaration and shows the experiment that it would create, without creating it; or says \
+        which field is wrong and what is allowed.", &[DECLARATION], Reads),
+    ("create_experiment", "Creates an experiment. Propose it first.", &[DECLARATION], Changes),
+    ("pause_experiment", "Pauses an experiment: every decision is the safe arm until it is resumed.",
+        &[EXPERIMENT], Changes),
+    ("resume_experiment", "Resumes a paused experiment.", &[EXPERIMENT], Destroys),
+    ("acknowledge_alarms", "Acknowledges the alarms of an experiment: where they forced the safe arm, they no longer \
+        do. Only once a person has found the cause.",
+        &[EXPERIMENT, ("note", "string", "What the cause was, and what was done about it", true)], Destroys),
 ];
 
 /// The handler of calls.
@@ -267,24 +215,16 @@ impl ServerHandler for Tools {
         let called = called
             .await
             .map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
-        Ok(match called {
-            Ok((words, value)) => {
-                let mut result = CallToolResult::structured(value);
-                if let Some(words) = words {
-                    result.content = vec![ContentBlock::text(words)];
-                }
-                result
-            }
+        let (words, mut result) = match called {
+            Ok((words, value)) => (words, CallToolResult::structured(value)),
             Err(problem) => {
-                let detail = problem["detail"]
-                    .as_str()
-                    .unwrap_or("the service refused it")
-                    .to_string();
-                let mut result = CallToolResult::structured_error(problem);
-                result.content = vec![ContentBlock::text(detail)];
-                result
+                let detail = problem["detail"].as_str().map(str::to_string);
+                (detail, CallToolResult::structured_error(problem))
             }
+        };
+        if let Some(words) = words {
+            result.content = vec![ContentBlock::text(words)];
         }
-        .into())
+        Ok(result.into())
     }
 }
