@@ -167,6 +167,8 @@ fn words(reason: Fallback) -> &'static str {
         Fallback::MarginNotProven => "the safe action's costs are not known well enough",
         Fallback::SolverFailed => "the solver gave no policy that checks",
         Fallback::Paused => "it is paused",
+        Fallback::NotRunning => "it does not run now",
+        Fallback::Outside => "it does not decide for the unit",
         Fallback::Alarm => "an alarm was raised",
         Fallback::Budget => "the solver used up its work",
         Fallback::IllConditioned => "rounding may have undone the regression on the features",
@@ -213,7 +215,7 @@ impl Experiment {
         self.notice(at, NoticeKind::Settled, text, None);
     }
 
-    /// Follows the fallbacks of decisions. Who paused it, knows; an alarm says itself that it forces the safe action;
+    /// Follows the fallbacks of decisions. Who paused it, or said when and for whom it runs, knows; an alarm says itself that it forces the safe action;
     /// and at the start nothing is known of it yet.
     pub(super) fn notice_fallback(
         &mut self,
@@ -236,7 +238,8 @@ impl Experiment {
                     self.notice(at, kind_of(over), text, None);
                 }
             }
-            Some(Fallback::Paused | Fallback::Alarm) => {}
+            Some(Fallback::Paused | Fallback::NotRunning | Fallback::Outside | Fallback::Alarm) => {
+            }
             Some(Fallback::MarginNotProven)
                 if self.folded.counts.forced == self.folded.counts.decisions => {}
             Some(reason) if notices.falls_back(reason, at.1) => {
