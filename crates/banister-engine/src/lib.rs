@@ -51,8 +51,8 @@ pub use state::{
     CheckedDeclaration, Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
     Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
     GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS,
-    Minute, Missing, NamedArm, Namespace, PastPeriod, Point, RecordedAlarm, Rollout, SegmentFields,
-    Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
+    Minute, Missing, NamedArm, Namespace, Notice, NoticeKind, PastPeriod, Point, RecordedAlarm,
+    Rollout, SegmentFields, Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,

@@ -5,13 +5,14 @@
 //! made from; then `router.rs` with `middleware/` (what every request passes), `handlers/` (one subject per file),
 //! `answer.rs` and `problem.rs` (JSON out), `body.rs` (JSON in), `app.rs` (what handlers
 //! share), `memory.rs` (the budget of requests), `connections.rs` (how many there may be), `health.rs` and `metrics.rs` (watching the log),
-//! `openapi.rs`, `page.rs`, `report.rs` (a report to print), and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
+//! `openapi.rs`, `page.rs`, `report.rs` (a report to print), `webhooks.rs` with `client.rs` (notices to others), and `settings.rs`, `serve.rs` with `tls.rs` (from settings to a running service).
 
 #![allow(missing_docs)]
 
 pub mod answer;
 pub mod app;
 mod body;
+mod client;
 mod connections;
 pub mod handlers;
 mod health;
@@ -27,6 +28,8 @@ pub mod routes;
 mod serve;
 mod settings;
 mod tls;
+mod webhooks;
 
+pub use client::http_client;
 pub use serve::{ServeError, assemble, serve};
 pub use settings::{Given, Settings};

@@ -47,6 +47,17 @@ struct BudgetLabels {
     per: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HookLabels {
+    hook: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeliveryLabels {
+    hook: String,
+    result: &'static str,
+}
+
 type PerBudget = Family<BudgetLabels, Gauge<f64, AtomicU64>>;
 type PerGuardrail = Family<GuardrailLabels, Gauge<f64, AtomicU64>>;
 type PerExperiment = Family<ExperimentLabels, Gauge<i64, AtomicI64>>;
@@ -140,6 +151,8 @@ pub struct Metrics {
     /// Set where pacing binds.
     pace: PerBudget,
     refused: Family<GuardrailLabels, Counter>,
+    deliveries: Family<DeliveryLabels, Counter>,
+    pending: Family<HookLabels, Gauge>,
 }
 
 /// A registered metric. What it counts is shared with the registry's copy.
@@ -199,6 +212,12 @@ impl Default for Metrics {
                 let help = "Decisions that this process refused since the budget was exhausted";
                 new(r, "budget_refused", help)
             },
+            deliveries: new(r, "webhook_deliveries", "Tries to deliver notices"),
+            pending: new(
+                r,
+                "webhook_pending",
+                "Notices that a receiver did not get yet",
+            ),
             registry,
         }
     }
@@ -249,6 +268,20 @@ impl Metrics {
             guardrail,
         };
         self.refused.get_or_create(&labels).inc();
+    }
+
+    /// Counts a try to deliver a notice.
+    pub fn webhook(&self, hook: &str, result: &'static str) {
+        let hook = hook.to_owned();
+        let labels = DeliveryLabels { hook, result };
+        self.deliveries.get_or_create(&labels).inc();
+    }
+
+    /// Sets the number of notices that a receiver did not get yet.
+    pub fn webhook_pending(&self, hook: &str, notices: usize) {
+        let hook = hook.to_owned();
+        let labels = HookLabels { hook };
+        self.pending.get_or_create(&labels).set(notices as i64);
     }
 
     /// Counts an outage of the log.

@@ -25,6 +25,7 @@ use crate::middleware::rate::Limits;
 use crate::openapi;
 use crate::router::router;
 use crate::settings::Settings;
+use crate::webhooks;
 
 /// Longest time that requests in flight may take to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -231,6 +232,8 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
     let required = settings.require_token || exposed;
     let tokens = Arc::new(TokenStore::new(required, settings.token_age));
     auth::start_refreshing(&tokens, &readers).map_err(system("starting a thread"))?;
+    webhooks::start(&settings.webhooks, &writer.handle(), &metrics)
+        .map_err(system("starting a thread"))?;
     let app = App::new(Shared {
         writer: writer.handle(),
         limits: Limits::new(settings.limits, settings.experiment_limits),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::middleware::rate::Amounts;
 use crate::tls::Files;
+use crate::webhooks::{self, Hook};
 
 /// Settings as far as somebody gave them.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -74,6 +75,8 @@ pub struct Given {
     pub pg_statement_timeout: Option<f64>,
     /// Seconds after which PostgreSQL takes the log from a service that froze with it.
     pub pg_idle_timeout: Option<f64>,
+    /// TOML file of webhooks.
+    pub webhooks: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub log: Option<String>,
     /// `text` or `json`.
@@ -126,6 +129,7 @@ impl Given {
             pg_lock_timeout: self.pg_lock_timeout.or(other.pg_lock_timeout),
             pg_statement_timeout: self.pg_statement_timeout.or(other.pg_statement_timeout),
             pg_idle_timeout: self.pg_idle_timeout.or(other.pg_idle_timeout),
+            webhooks: self.webhooks.or(other.webhooks),
             log: self.log.or(other.log),
             log_format: self.log_format.or(other.log_format),
         }
@@ -304,6 +308,7 @@ impl Given {
             accept_clock: self.accept_clock.unwrap_or(false),
             ready_age: seconds("ready_age", self.ready_age, Duration::from_secs(3))?,
             token_age: seconds("token_age", self.token_age, Duration::from_secs(30))?,
+            webhooks: (self.webhooks.as_deref()).map_or(Ok(Vec::new()), webhooks::read)?,
             level,
             json_logs,
         })
@@ -350,6 +355,8 @@ pub struct Settings {
     pub ready_age: Duration,
     /// Age of the tokens from which on they are not trusted.
     pub token_age: Duration,
+    /// Receivers of notices.
+    pub webhooks: Vec<Hook>,
     pub level: tracing::Level,
     pub json_logs: bool,
 }

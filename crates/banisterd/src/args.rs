@@ -1,5 +1,6 @@
 //! Arguments of every command, with their help.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use banister_engine::Role;
@@ -21,7 +22,7 @@ pub struct Args {
 pub enum Command {
     /// Serve decisions over HTTP, with a page to look at
     #[command(
-        after_help = "Example:\n  banisterd serve\n  banisterd serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banisterd serve --config banister.toml\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags take precedence, then the environment, then the file."
+        after_help = "Example:\n  banisterd serve\n  banisterd serve --database postgres://banister@db/banister --listen 0.0.0.0:8787\n  banisterd serve --config banister.toml\n  banisterd serve --webhooks webhooks.toml      tell Slack of alarms\n\nEvery flag can be given as BANISTER_NAME in the environment or as a key of the TOML file;\nflags take precedence, then the environment, then the file."
     )]
     Serve(Box<Serve>),
     /// Create, list and revoke the tokens of a service
@@ -39,6 +40,11 @@ pub enum Command {
         after_help = "Example:\n  banisterd rebuild\n  banisterd rebuild --database postgres://banister@db/banister --json"
     )]
     Rebuild(Rebuild),
+    /// Offer a running service to assistants, as tools of the Model Context Protocol
+    #[command(
+        after_help = "Example:\n  banisterd mcp --token-file token.txt      on standard input and output\n  banisterd mcp --url https://banister.example --listen 127.0.0.1:8788      over HTTP, with every caller's own token"
+    )]
+    Mcp(Mcp),
     #[command(flatten)]
     Common(Common),
 }
@@ -148,6 +154,9 @@ pub struct Serve {
     /// Time after which PostgreSQL takes the log from a service that froze with it [default: 2.5]
     #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_IDLE_TIMEOUT")]
     pub pg_idle_timeout: Option<f64>,
+    /// TOML file of receivers of alarms and other notices
+    #[arg(long, value_name = "FILE", env = "BANISTER_WEBHOOKS", value_hint = ValueHint::FilePath)]
+    pub webhooks: Option<PathBuf>,
     /// Log level: error, warn, info, debug or trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,
@@ -232,4 +241,20 @@ pub struct Rebuild {
     /// Hide the progress bar
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Mcp {
+    /// Address of the service
+    #[arg(long, env = "BANISTER_URL", default_value = "http://127.0.0.1:8787")]
+    pub url: String,
+    /// File with the token that calls are made with [default: the variable BANISTER_TOKEN, if it is set]
+    #[arg(long, value_name = "FILE", env = "BANISTER_TOKEN_FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
+    /// The token itself: other users can see flags, so there is none.
+    #[arg(skip = std::env::var("BANISTER_TOKEN").ok())]
+    pub token: Option<String>,
+    /// Serve over HTTP on this address and port of this machine, instead of standard input and output
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
 }

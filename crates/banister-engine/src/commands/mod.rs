@@ -7,11 +7,12 @@
 //!
 //! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
 //! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), `lease.rs` (decisions made elsewhere), then the changes of
-//! experiments: `edit.rs` and `import.rs`.
+//! experiments: `edit.rs` and `import.rs`. `deliver.rs` is the way of notices to their receivers.
 
 mod cancel;
 mod decide;
 mod decision_request;
+mod deliver;
 mod edit;
 mod expire;
 mod import;
@@ -22,6 +23,7 @@ mod transaction;
 pub use cancel::{Cancel, Cancelled};
 pub use decide::{Decide, Decided};
 pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
+pub use deliver::Deliver;
 pub use edit::{CreateExperiment, Edit, EditExperiment};
 pub use expire::Expire;
 pub(crate) use expire::{RecordAlarms, RollOut};

@@ -98,6 +98,12 @@ pub enum Event {
         /// Its decision for the rest of the period.
         decision: Arc<DecisionEvent>,
     },
+    /// A notice is being sent to a receiver, by one who has until a time (in microseconds); or was delivered.
+    Delivery {
+        notice: u64,
+        hook: u64,
+        until: Option<i64>,
+    },
 }
 
 impl Event {
@@ -123,6 +129,7 @@ impl Event {
             | Self::Moved { .. } => EventKind::Outcome,
             Self::Imported(_) => EventKind::Import,
             Self::Charged(_) => EventKind::Charge,
+            Self::Delivery { .. } => EventKind::Delivery,
         }
     }
 }

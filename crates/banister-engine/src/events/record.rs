@@ -30,6 +30,8 @@ pub enum EventKind {
     Import = 6,
     /// Costs of a decision were charged to its budgets.
     Charge = 7,
+    /// A notice was sent to a receiver.
+    Delivery = 8,
 }
 
 impl EventKind {
@@ -42,6 +44,7 @@ impl EventKind {
             Self::Outcome,
             Self::Import,
             Self::Charge,
+            Self::Delivery,
         ]
         .into_iter()
         .find(|kind| *kind as i64 == number)

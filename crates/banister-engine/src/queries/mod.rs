@@ -5,7 +5,7 @@
 //!
 //! Read `experiment.rs` (experiments as declared), `live_state.rs` (the policy now and the agent's estimates),
 //! `segments.rs` (the same by segment), `lift.rs` (what arms are worth), `health.rs` (whether to trust all that),
-//! `report.rs` (all of it for people), `history.rs` (the trace over time), `flags.rs`, `stats.rs` and `ttl.rs`.
+//! `report.rs` (all of it for people), `history.rs` (the trace over time), `flags.rs`, `notices.rs`, `stats.rs` and `ttl.rs`.
 
 mod experiment;
 mod flags;
@@ -13,6 +13,7 @@ mod health;
 mod history;
 mod lift;
 mod live_state;
+mod notices;
 mod report;
 mod segments;
 mod stats;
@@ -29,6 +30,7 @@ pub use lift::{LiftsView, ReadLifts};
 pub use live_state::{
     ArmState, EvidenceView, ExperimentState, ReadState, in_units_of_certificates,
 };
+pub use notices::{PendingNotice, ReadNotices};
 pub use report::{ExperimentReport, GuardrailReport, ReadReport};
 pub use segments::{ReadSegments, SegmentArm, SegmentGuardrail, SegmentList, SegmentRow};
 pub use stats::{ExperimentStats, ReadStats, Stats};

@@ -38,7 +38,7 @@ pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, che
 pub(crate) use experiment::reserve;
 pub use experiment::{
     AlarmRaised, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ForcedSafe, Imported,
-    Latest, Missing, RecordedAlarm,
+    Latest, Missing, Notice, NoticeKind, RecordedAlarm,
 };
 pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};

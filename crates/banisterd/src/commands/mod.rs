@@ -1,6 +1,7 @@
 //! One command per file.
 
 mod backup;
+mod mcp;
 mod rebuild;
 mod serve;
 mod token;
@@ -15,6 +16,7 @@ pub fn dispatch(args: Args) -> Result<(), Failure> {
         Command::Serve(args) => serve::serve(&args),
         Command::Token(args) => token::token(&args.command),
         Command::Backup(args) => backup::backup(&args),
+        Command::Mcp(args) => mcp::mcp(&args),
         Command::Rebuild(args) => rebuild::rebuild(&args),
         Command::Common(common) => common.run::<Args>(),
     }

@@ -36,6 +36,7 @@ pub fn serve(args: &Serve) -> Result<(), Failure> {
         pg_lock_timeout: args.pg_lock_timeout,
         pg_statement_timeout: args.pg_statement_timeout,
         pg_idle_timeout: args.pg_idle_timeout,
+        webhooks: args.webhooks.clone(),
         log: args.log.clone(),
         log_format: args.log_format.clone(),
         ..Given::default()

@@ -168,6 +168,7 @@ impl Experiment {
         if !alarm.is_by_arm() {
             self.learner.apply(LearnerEvent::AlarmRecorded)?;
         }
+        self.notice_alarm((number, time), &alarm);
         if self.alarms.len() == MOST_KEPT {
             self.alarms.remove(0);
         }

@@ -10,6 +10,7 @@ mod budget_check;
 mod change;
 mod leases;
 mod missing;
+mod notice;
 mod policy;
 mod saved;
 
@@ -27,6 +28,7 @@ pub use change::Change;
 pub use leases::GrantedLease;
 pub(crate) use leases::NewestLease;
 pub use missing::{ArmMissing, Missing};
+pub use notice::{Notice, NoticeKind};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,6 +164,9 @@ pub struct ExperimentTrace {
     /// Outcomes at which it is looked next whether enough is known.
     #[serde(default)]
     pub look_at: u64,
+    /// Notices for people, and who was told.
+    #[serde(default)]
+    pub notices: notice::Notices,
 }
 
 /// An experiment as folded.
@@ -281,7 +286,11 @@ impl Experiment {
                 if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
                     self.shadow_switches.push(record.number);
                 }
+                let was_settled = self.settled.is_some();
                 self.change(change, record.time)?;
+                if self.settled.is_some() && !was_settled {
+                    self.notice_settled((record.number, record.time));
+                }
             }
             Event::NewArm(json) => {
                 self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
@@ -357,6 +366,11 @@ impl Experiment {
             Event::Charged(charges) => {
                 (self.budgets).charge(record.decision.unwrap_or(0), &charges);
             }
+            Event::Delivery {
+                notice,
+                hook,
+                until,
+            } => (self.trace.notices).deliver(notice, hook, until.map(Timestamp)),
             Event::Lapsed => self.counts.expired += 1,
             Event::Imported(import) => {
                 let outcomes = import.rewards.len() as u64;
@@ -458,6 +472,7 @@ impl Experiment {
                 decision: Some(shown_id(None, number)),
             },
         });
+        self.notice_fallback((number, time), decision, clock_sets);
         Ok(())
     }
 
