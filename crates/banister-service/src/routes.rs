@@ -156,8 +156,9 @@ const FORMAT: Query = Query::new(
 
 const FORM: Query = Query::new(
     "form",
-    "`constant`: means are taken to stay; `concurrent`: nothing is assumed of them, and the log is read again",
-    r#"{"type":"string","enum":["constant","concurrent"],"default":"constant"}"#,
+    "`constant`: means are taken to stay; `concurrent`: nothing is assumed of them, and the log is read again; \
+     `holdout`: so, of the experiment as a whole against the units held out",
+    r#"{"type":"string","enum":["constant","concurrent","holdout"],"default":"constant"}"#,
 );
 const REPORT_FORMAT: Query = Query::new(
     "format",

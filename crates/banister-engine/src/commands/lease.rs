@@ -24,7 +24,7 @@ const SECONDS: f64 = 60.0;
 const LONGEST: f64 = 3600.0;
 /// Most decisions of a lease.
 const MOST: u64 = 1_000_000;
-/// Most segments that a lease has policies for: those seen most often.
+/// Most segments that a lease has policies for: those known first.
 const MOST_SEGMENTS: usize = 200;
 /// Milliseconds by which a client's clock may be ahead.
 const AHEAD: i64 = 1000;

@@ -70,6 +70,13 @@ impl ExperimentInfo {
         }
     }
 
+    /// The unit of a decision, by its id.
+    pub fn unit_of<'a>(&self, id: &'a str) -> &'a str {
+        let has_period = self.unit.as_ref().is_some_and(|own| own.period.is_some());
+        let after = id.split_once('#').filter(|_| has_period);
+        after.map_or(id, |(_, unit)| unit)
+    }
+
     /// True if every decision brings a context.
     pub fn takes_context(&self) -> bool {
         matches!(self.kind, Kind::Context(_))

@@ -10,6 +10,7 @@ mod experiments;
 mod interleavings;
 mod kinds;
 mod learners;
+mod leases;
 mod memory;
 mod postgres;
 mod replicas;

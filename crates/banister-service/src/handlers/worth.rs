@@ -29,7 +29,18 @@ const NUMBER: usize = 8;
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     #[serde(default)]
-    form: LiftForm,
+    form: Form,
+}
+
+/// Form of a lift.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Form {
+    #[default]
+    Constant,
+    Concurrent,
+    /// The whole experiment against the units held out, whatever means do.
+    Holdout,
 }
 
 pub async fn lift(
@@ -38,7 +49,7 @@ pub async fn lift(
     InQuery(Wanted { form }): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let mut view = app.query(ReadLifts::new(name.as_str())).await?;
-    if form == LiftForm::Concurrent {
+    if form != Form::Constant {
         let info = app.query(ReadExperimentInfo(name.into())).await?;
         let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
             Problem::unavailable("too many logs are read at once: come again in a moment")
@@ -49,7 +60,7 @@ pub async fn lift(
         let readers = app.readers.clone();
         let found = tokio::task::spawn_blocking(move || {
             let _held = (turn, share);
-            concurrent(&readers, &info)
+            concurrent(&readers, &info, form)
         });
         let failed = |_| Problem::unavailable("reading the log failed");
         view.lifts = found.await.map_err(failed)??;
@@ -58,11 +69,25 @@ pub async fn lift(
 }
 
 /// Lifts over rounds as they were decided, whatever means do: of decisions with an outcome, in their order.
-fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, Problem> {
+fn concurrent(
+    readers: &Readers,
+    info: &ExperimentInfo,
+    form: Form,
+) -> Result<Vec<ArmLift>, Problem> {
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    let refuse = |allowed: &str| Err(Problem::of_field(status, "form", "concurrent", allowed));
+    let name = format!("{form:?}").to_lowercase();
+    let refuse = |allowed: &str| Err(Problem::of_field(status, "form", name.as_str(), allowed));
+    let holdout = info.holdout.filter(|_| form == Form::Holdout);
     let Some(safe) = info.safe.filter(|_| info.kind == Kind::Arms) else {
         return refuse("decisions of this experiment are not among arms alone");
+    };
+    if form == Form::Holdout && holdout.is_none() {
+        return refuse("this experiment holds no units out: declare `rollout.holdout`");
+    }
+    // Held out or not is drawn, too: 0 and 1.
+    let (safe, arms) = match holdout {
+        Some(_) => (0, vec!["held out".into(), "experiment".into()]),
+        None => (safe as usize, info.arms.clone()),
     };
     let (mut actions, mut pscores) = (Vec::new(), Vec::new());
     let (mut rewards, mut costs) = (Vec::new(), Vec::new());
@@ -83,8 +108,23 @@ fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, 
             if actions.len() == MOST_ROWS {
                 return refuse("too many outcomes: export the log, and use `banister evaluate`");
             }
-            actions.push(event.action as usize);
-            pscores.push(event.probability);
+            match (
+                holdout,
+                info.unit_of(found.decision.id.as_deref().unwrap_or_default()),
+            ) {
+                (Some(own), unit) if own.holds(unit) => {
+                    actions.push(0);
+                    pscores.push(own.share);
+                }
+                (Some(own), _) => {
+                    actions.push(1);
+                    pscores.push(1.0 - own.share);
+                }
+                (None, _) => {
+                    actions.push(event.action as usize);
+                    pscores.push(event.probability);
+                }
+            }
             rewards.push(reward);
             costs.extend(own);
         }
@@ -93,12 +133,12 @@ fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, 
         return Ok(Vec::new());
     }
     let log = Log {
-        arms: info.arms.len(),
+        arms: arms.len(),
         actions: &actions,
         rewards: &rewards,
         costs: &costs,
         pscores: Some(&pscores),
-        arm_names: info.arms.clone(),
+        arm_names: arms,
         adaptive: true,
         ..Log::default()
     };
@@ -109,7 +149,7 @@ fn concurrent(readers: &Readers, info: &ExperimentInfo) -> Result<Vec<ArmLift>, 
     let problem = &info.problem.declared;
     let log = log.declare(&problem.reward, &problem.measured()).check();
     let form = LiftForm::Concurrent;
-    let found = log.and_then(|log| banister_offline::lift(&log, safe as usize, form, &options));
+    let found = log.and_then(|log| banister_offline::lift(&log, safe, form, &options));
     found.map_err(|error| Problem::new(status, error.to_string()))
 }
 

@@ -98,11 +98,6 @@ impl Rollout {
         past.next().map_or(first, |step| step.at_most)
     }
 
-    /// True once the share will not rise any more, because the last step of the ramp is reached.
-    pub(crate) fn is_ramped(&self, share: f64) -> bool {
-        self.ramp.last().is_some_and(|last| last.at_most == share)
-    }
-
     /// Floors under a policy at a share; arms are numbered by `place`.
     pub(crate) fn floors(&self, share: f64, place: impl Fn(&str) -> Option<usize>) -> Floors {
         let arms = self.floors.iter();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use crate::events::{DecisionEvent, LeaseEvent};
-use crate::state::learner::PolicyInputs;
+use crate::state::learner::{Core, PolicyInputs};
 use crate::time::Timestamp;
 
 /// Seconds after its end in which exposures under a lease are taken.
@@ -36,16 +36,14 @@ pub(crate) struct NewestLease {
 }
 
 impl Experiment {
-    /// Segments that a lease has policies for: those seen most often; one without a name, where there are none.
+    /// Segments that a lease has policies for: those known first; one without a name, where there are none.
     pub(crate) fn leased_segments(&mut self, most: usize) -> Vec<Option<Arc<str>>> {
         if self.info.segments.is_none() {
             return vec![None];
         }
-        let (segments, _) = self.learner.with(|core| core.segments(None, 0..most));
-        let names = segments
-            .into_iter()
-            .flat_map(|own| own.name.into_iter().chain(own.pooled));
-        names.take(most).map(|name| Some(name.into())).collect()
+        let names = |core: &mut Core| core.agent().view().segment_names.to_vec();
+        let names = self.learner.with(names).into_iter().take(most);
+        names.map(|name| Some(name.into())).collect()
     }
 
     /// A lease was handed out.

@@ -286,8 +286,11 @@ impl Experiment {
                 if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
                     self.shadow_switches.push(record.number);
                 }
-                let was_settled = self.settled.is_some();
+                let (was_settled, is_step) = (self.settled.is_some(), change.share.is_some());
                 self.change(change, record.time)?;
+                if is_step {
+                    self.notice_rollout((record.number, record.time));
+                }
                 if self.settled.is_some() && !was_settled {
                     self.notice_settled((record.number, record.time));
                 }

@@ -38,6 +38,8 @@ pub enum NoticeKind {
     Budget,
     /// The policy settled (`stop_when`).
     Settled,
+    /// A rollout reached the last step of its ramp, or its end.
+    Ramp,
 }
 
 /// What happened, for people.
@@ -215,8 +217,28 @@ impl Experiment {
         self.notice(at, NoticeKind::Settled, text, None);
     }
 
-    /// Follows the fallbacks of decisions. Who paused it, or said when and for whom it runs, knows; an alarm says itself that it forces the safe action;
-    /// and at the start nothing is known of it yet.
+    pub(super) fn notice_rollout(&mut self, at: (u64, Timestamp)) {
+        let (rollout, share) = (&self.checked.declaration.rollout, self.share.unwrap_or(1.0));
+        let Some(rollout) = rollout else { return };
+        let text = if rollout.end.is_some_and(|end| at.1 >= end) {
+            "it has ended: every decision is the safe action".into()
+        } else if rollout
+            .ramp
+            .last()
+            .is_some_and(|last| last.at_most == share)
+        {
+            let percent = 100.0 * share;
+            format!(
+                "the ramp is over: up to {percent}% of the traffic may be led away from the safe action"
+            )
+        } else {
+            return;
+        };
+        self.notice(at, NoticeKind::Ramp, text, None);
+    }
+
+    /// Follows the fallbacks of decisions. Who paused it, or said when and for whom it runs, knows; an alarm says itself
+    /// that it forces the safe action; and at the start nothing is known of it yet.
     pub(super) fn notice_fallback(
         &mut self,
         at: (u64, Timestamp),
