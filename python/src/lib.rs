@@ -10,7 +10,7 @@
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
 //!   `plan.rs`, `results.rs`: simulations and their tables.
-//! - `log.rs`, `offline.rs`: logged data.
+//! - `log.rs`, `offline.rs`: logged data. `lease.rs`: decisions under a lease of the service.
 
 #![allow(missing_docs)]
 
@@ -26,6 +26,7 @@ mod foreign;
 mod identity;
 mod input;
 mod json;
+mod lease;
 mod log;
 mod offline;
 mod pickle;
@@ -57,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compared::Compared>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<fields::Fields>()?;
+    module.add_class::<lease::LeaseHolder>()?;
     module.add_class::<results::ResultTable>()?;
     module.add_class::<results::Results>()?;
     module.add_class::<simulate::Experiment>()?;

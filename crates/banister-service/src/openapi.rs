@@ -1,6 +1,7 @@
 //! The OpenAPI document, made from the table of routes and the types of bodies and answers.
 
 use banister::ArmWeights;
+use banister::lease::SignedLease;
 use banister_engine::{
     Cancelled, Change, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
     ExperimentView, Health, HistoryView, LeaseRequest, LiftsView, NamedArm, OutcomeReport,
@@ -16,7 +17,7 @@ use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, O
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
 use crate::handlers::flags::{Evaluation, EvaluationRequest, Evaluations, TrackingBatch};
-use crate::handlers::leases::{ExposureBatch, ExposureResults, LeaseAnswer};
+use crate::handlers::leases::{ExposureBatch, ExposureResults};
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
@@ -168,7 +169,7 @@ fn schemas() -> Value {
     given.subschema_for::<Health>();
     given.subschema_for::<ExperimentReport>();
     given.subschema_for::<ChangeList>();
-    given.subschema_for::<LeaseAnswer>();
+    given.subschema_for::<SignedLease>();
     given.subschema_for::<ExposureResults>();
     given.subschema_for::<Evaluation>();
     given.subschema_for::<Evaluations>();

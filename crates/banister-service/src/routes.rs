@@ -274,7 +274,7 @@ pub static ROUTES: &[Route] = &[
         &[400, 413, 415, 422, 503], post(decisions::report_batch)),
     route!(POST "/v1/experiments/{name}/leases", Decide, "grant_lease",
         "A signed policy to draw from elsewhere, for a minute by default", Takes::Optional("LeaseRequest"),
-        (200, Gives::Json("LeaseAnswer")), &[], &[400, 404, 409, 413, 415, 422, 503], post(leases::grant)),
+        (200, Gives::Json("SignedLease")), &[], &[400, 404, 409, 413, 415, 422, 503], post(leases::grant)),
     route!(POST "/v1/experiments/{name}/leases/{lease}/exposures", Decide, "expose",
         "Say which units were given arms under a lease: they are decisions from then on",
         Takes::Json("ExposureBatch"), (200, Gives::Json("ExposureResults")), &[],

@@ -3,7 +3,7 @@
 In reading order: `retry` (a request as steps that do no I/O), `errors`, `types` (typed answers, made from the
 service's OpenAPI document) and `answers` (their methods), `codec` (JSON to and from them), `bodies` (requests),
 `log_files` (exports and imports), `calls` and `api` (the methods of both clients, written once), `transport`
-(how steps are carried out).
+(how steps are carried out), `leases` (decisions without a request).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .errors import (
     ServiceError,
     UnavailableError,
 )
+from .leases import Lease, LeasedArm
 from .transport import AsyncTransport, BlockingTransport
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "BudgetError",
     "Client",
     "ConflictError",
+    "Lease",
+    "LeasedArm",
     "NotFoundError",
     "RefusedError",
     "ServiceError",

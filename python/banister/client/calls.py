@@ -70,9 +70,8 @@ class Calls:
         """Sends all entries, in as many requests as it takes."""
         results: list[T | ServiceError] = []
         for piece in bodies.pieces(entries):
-            content = b'{"%ss":[%s]}' % (key.encode(), b",".join(piece))
-            known = yield from self._json("POST", path, content=content)
-            results += _results(known, key, kind, len(piece))
+            known = yield from self._json("POST", path, content=batch_content(key, piece))
+            results += batch_results(known, key, kind, len(piece))
         return Batch(results)
 
     def _export(self, name: str, format: str) -> Steps[bytes]:
@@ -112,7 +111,13 @@ def listed(known: Any, key: str) -> list[Any]:
     return found
 
 
-def _results(known: Any, key: str, kind: type[T], count: int) -> list[T | ServiceError]:
+def batch_content(key: str, piece: list[bytes]) -> bytes:
+    """Returns the body of a batch of entries."""
+    return b'{"%ss":[%s]}' % (key.encode(), b",".join(piece))
+
+
+def batch_results(known: Any, key: str, kind: type[T], count: int) -> list[T | ServiceError]:
+    """Returns the results of a batch of entries, in their order."""
     entries = listed(known, "results")
     if len(entries) != count:
         raise ServiceError(f"the service answered {len(entries)} results to a batch of {count}")

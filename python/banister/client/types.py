@@ -46,6 +46,8 @@ Fallback: TypeAlias = Literal[
     "budget",
     "ill_conditioned",
     "budget_exhausted",
+    "not_running",
+    "outside",
 ]
 
 Guarantee: TypeAlias = Literal[
@@ -109,7 +111,7 @@ class Alarm(Answer):
     #: Number of its event.
     number: int
     #: Time at which it was raised.
-    since: datetime
+    since: Any
     #: Kind of evidence.
     kind: AlarmKind
     #: The alarm in a sentence.
@@ -119,7 +121,7 @@ class Alarm(Answer):
     #: True if it forces the safe action until it is acknowledged.
     forces_safe: bool
     #: Time at which a person acknowledged it.
-    acknowledged: datetime | None
+    acknowledged: Any
     #: Name of the token with which that was.
     acknowledged_by: str | None
     #: Name of the arm, where it is about one.
@@ -243,7 +245,7 @@ class Audit(DecisionMethods):
     #: The number of its event.
     number: int
     #: Time.
-    time: datetime
+    time: Any
     #: The action drawn.
     action: str
     #: Its number.
@@ -297,7 +299,7 @@ class AuditEvent(Answer):
     #: Its number in the log.
     number: int
     #: Time.
-    time: datetime
+    time: Any
     #: `decision`, `part`, `outcome`, `default`, `missing` or `cancelled`.
     kind: str
     #: Name of the token, `anonymous` where none was needed, `banister` for the service itself.
@@ -327,9 +329,9 @@ class BudgetState(Answer):
     #: True if the policy leans to the safe action as soon as the amount would not last for the period.
     pacing: bool
     #: Start of the period.
-    period_start: datetime
+    period_start: Any
     #: End of the period, and start of the next.
-    period_end: datetime
+    period_end: Any
     #: Costs reported for decisions of this period.
     spent: float
     #: Most that those decisions may cost whose cost was not reported yet.
@@ -426,7 +428,7 @@ class Decision(DecisionMethods):
     #: The number of its event.
     number: int
     #: Time.
-    time: datetime
+    time: Any
     #: The action drawn.
     action: str
     #: Its number.
@@ -454,7 +456,7 @@ class DecisionSummary(Answer):
     #: The number of its event.
     number: int
     #: Time.
-    time: datetime
+    time: Any
     #: The action drawn.
     action: str
     #: Its probability.
@@ -510,7 +512,7 @@ class Experiment(ExperimentMethods):
     #: True in shadow mode: the caller's own action is what happens.
     shadow: bool
     #: Time of creation.
-    created: datetime
+    created: Any
     #: Arms that are offered.
     arms_offered: int
     #: Context that every decision brings: how many numbers, or its fields.
@@ -563,7 +565,13 @@ class Experiment(ExperimentMethods):
     #: Condition under which the policy settles by itself.
     stop_when: dict[str, Any] | None
     #: Time at which it settled: it explores no more, and is watched as before.
-    settled: datetime | None
+    settled: Any
+    #: The flag that it is to OpenFeature clients.
+    flag: dict[str, Any] | None
+    #: When it runs, and how much of the traffic it may lead away from the safe action.
+    rollout: dict[str, Any] | None
+    #: Most of the traffic that it may lead away now, where there is a rollout.
+    share: float | None
     #: True if all arms are declared to be the same.
     a_a: bool
     #: Budgets over time, by guardrail.
@@ -600,7 +608,7 @@ class ExperimentState(Answer):
     #: Its last event.
     number: int
     #: Time of the state.
-    time: datetime
+    time: Any
     #: Outcomes known.
     outcomes: int
     #: The policy now; where decisions bring their actions, the last one.
@@ -630,7 +638,7 @@ class ForcedSafe(Answer):
     #: Reason.
     reason: Fallback
     #: Time at which it began.
-    since: datetime
+    since: Any
     #: The first decision that was forced, as `@` and its number; null while it is only paused.
     decision: str | None
 
@@ -701,7 +709,7 @@ class Health(Answer):
     #: Name of the experiment.
     experiment: str
     #: The log's time.
-    time: datetime
+    time: Any
     #: The worst light of all.
     light: Light
     #: Everything that was looked at.
@@ -777,7 +785,7 @@ class Lifts(Answer):
     #: Its last event.
     number: int
     #: The log's time.
-    time: datetime
+    time: Any
     #: One entry per arm and signal; each interval holds at all times with its confidence, for itself.
     lifts: tuple[ArmLift, ...]
     #: Most that learning on could still earn; null where it is not known.
@@ -785,7 +793,7 @@ class Lifts(Answer):
     #: That, in a sentence.
     enough: str | None
     #: Time at which the policy settled.
-    settled: datetime | None
+    settled: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -793,7 +801,7 @@ class Minute(Answer):
     """Counts of one minute."""
 
     #: Beginning of the minute.
-    time: datetime
+    time: Any
     #: Decisions.
     decisions: int
     #: Outcomes.
@@ -837,7 +845,7 @@ class Point(Answer):
     """A policy at some moment."""
 
     #: Time of publication.
-    time: datetime
+    time: Any
     #: Its estimated reward.
     reward: Estimate
     #: Its optimistic reward.
@@ -872,7 +880,7 @@ class Refusing(Answer):
     #: Guardrail whose budget it is.
     guardrail: str
     #: End of the period.
-    until: datetime
+    until: Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::lease::Lease;
+use banister::lease::{Exposure, Lease};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ const LONGEST: f64 = 3600.0;
 const MOST: u64 = 1_000_000;
 /// Most segments that a lease has policies for: those known first.
 const MOST_SEGMENTS: usize = 200;
-/// Milliseconds by which a client's clock may be ahead.
-const AHEAD: i64 = 1000;
+/// Milliseconds by which a client's time may be ahead: it takes the time that its request for a lease took for ours.
+const AHEAD: i64 = 10_000;
 
 /// Terms of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,22 +43,6 @@ pub struct LeaseRequest {
 pub struct GrantLease {
     pub experiment: Arc<str>,
     pub request: LeaseRequest,
-}
-
-/// A unit that was given an arm under a lease.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Exposure {
-    /// The unit.
-    #[schemars(length(min = 1, max = 128))]
-    pub unit: String,
-    /// Name of the arm that it was given.
-    pub arm: String,
-    /// Time at which, in milliseconds since 1970.
-    pub at: i64,
-    /// Its segment, where decisions have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub segment: Option<String>,
 }
 
 /// Reports an exposure. The same one twice is one decision.

@@ -28,7 +28,7 @@ pub use edit::{CreateExperiment, Edit, EditExperiment};
 pub use expire::Expire;
 pub(crate) use expire::{RecordAlarms, RollOut};
 pub use import::{ImportOutcomes, MOST_IMPORTED};
-pub use lease::{Expose, Exposed, Exposure, GrantLease, LeaseRequest};
+pub use lease::{Expose, Exposed, GrantLease, LeaseRequest};
 pub use report::{OutcomeReport, Report, Reported};
 pub use transaction::Transaction;
 

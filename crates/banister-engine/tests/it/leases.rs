@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use banister::lease::Lease;
+use banister::lease::{Exposure, Lease};
 use banister_engine::{
-    Expose, Exposed, Exposure, GrantLease, Import, ImportOutcomes, LeaseRequest, Options, Refusal,
-    Timestamp, rebuild,
+    Expose, Exposed, GrantLease, Import, ImportOutcomes, LeaseRequest, Options, Refusal, Timestamp,
+    rebuild,
 };
 use common::engine::{Caller, Engine, conflict, field, plain, unknown};
 use common::{Place, both, until};

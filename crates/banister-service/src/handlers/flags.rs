@@ -7,8 +7,8 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister_engine::{
-    Author, DecisionRequest, FlagView, OutcomeReport, ReadFlags, Refusal, Report, RequestContext,
-    Segments, Tracked,
+    Author, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
+    RequestContext, Segments, Tracked,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,30 @@ fn error(key: Option<&str>, status: StatusCode, code: &str, details: &str) -> (S
     (status, body)
 }
 
+/// The unit of a context: clients send an empty key where they know none.
+fn unit_of(context: &Map<String, Value>) -> Option<&str> {
+    let key = context.get("targetingKey").and_then(Value::as_str);
+    key.filter(|key| !key.is_empty())
+}
+
+/// The value of an arm. Typed clients read `1` as an integer: where one number is a fraction, all have a point.
+fn value_of(flag: &Flag, arm: &str) -> Value {
+    let value = flag.value(arm);
+    match value.as_f64() {
+        Some(number) if flag.values.values().any(Value::is_f64) => number.into(),
+        _ => value,
+    }
+}
+
+/// Returns true if a client has what it asks for, as `If-None-Match` says. A proxy that compresses makes tags weak.
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let known = headers.get_all(header::IF_NONE_MATCH).into_iter();
+    let mut tags = known
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','));
+    tags.any(|own| own.trim().trim_start_matches("W/") == tag)
+}
+
 /// What a context says to an experiment: other attributes are nobody's business here.
 fn request_of(flag: &FlagView, context: &Map<String, Value>) -> Result<DecisionRequest, String> {
     let pick = |names: &mut dyn Iterator<Item = &String>| -> Map<String, Value> {
@@ -111,7 +135,7 @@ fn request_of(flag: &FlagView, context: &Map<String, Value>) -> Result<DecisionR
         .transpose()
         .map_err(read)?;
     Ok(DecisionRequest {
-        unit: (context.get("targetingKey").and_then(Value::as_str)).map(str::to_string),
+        unit: unit_of(context).map(str::to_string),
         segment: segment
             .map(serde_json::from_value)
             .transpose()
@@ -166,7 +190,7 @@ async fn evaluated(
     let evaluation = Evaluation {
         key: key.to_string(),
         reason: if is_forced { "DEFAULT" } else { "SPLIT" }.into(),
-        value: flag.flag.value(&arm),
+        value: value_of(&flag.flag, &arm),
         variant: arm,
         metadata,
     };
@@ -208,7 +232,7 @@ pub async fn evaluate_all(
     flags.truncate(MOST_FLAGS);
     charge_entries(&app, &charged, flags.len());
     let context = request.context.unwrap_or_default();
-    if !context.get("targetingKey").is_some_and(Value::is_string) {
+    if unit_of(&context).is_none() {
         let details = "`context.targetingKey` is absent: it names the unit to decide for";
         let (status, body) = error(
             None,
@@ -228,9 +252,7 @@ pub async fn evaluate_all(
     });
     let body = body.to_string();
     let tag = format!("\"{}\"", blake3::hash(body.as_bytes()).to_hex());
-    let known = headers.get(header::IF_NONE_MATCH);
-    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = if is_known {
+    let mut response = if is_known(&headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         answer::raw(body)

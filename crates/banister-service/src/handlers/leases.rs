@@ -2,8 +2,8 @@
 
 use axum::extract::{Extension, State};
 use axum::response::Response;
-use banister::lease::{SignedLease, to_hex};
-use banister_engine::{Author, Expose, Exposed, Exposure, GrantLease, LeaseRequest};
+use banister::lease::Exposure;
+use banister_engine::{Author, Expose, Exposed, GrantLease, LeaseRequest, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,6 @@ use crate::app::App;
 use crate::body::{InPath, Json};
 use crate::middleware::rate::Charged;
 use crate::problem::Problem;
-
-/// A signed lease, and the key that verifies it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct LeaseAnswer {
-    #[serde(flatten)]
-    pub signed: SignedLease,
-    /// Ed25519 key of this service, in hexadecimal digits.
-    pub public_key: String,
-}
 
 /// Units that were given arms under a lease.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,10 +56,8 @@ pub async fn grant(
     };
     let lease = app.execute(author, command).await?;
     let failed = |error: banister::Error| Problem::unavailable(error.to_string());
-    Ok(json(&LeaseAnswer {
-        signed: app.signer.sign(&lease).map_err(failed)?,
-        public_key: to_hex(&app.signer.public_key()),
-    }))
+    let now = Timestamp::now().0.div_euclid(1000);
+    Ok(json(&app.signer.sign(&lease, now).map_err(failed)?))
 }
 
 pub async fn expose(

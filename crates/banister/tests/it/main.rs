@@ -10,6 +10,8 @@ mod fit;
 mod floors;
 mod guardrails;
 mod intervals;
+#[cfg(feature = "lease")]
+mod leases;
 mod lift;
 mod limit;
 mod logistic;

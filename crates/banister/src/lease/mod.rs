@@ -6,7 +6,12 @@
 //! who handed out the lease can check every draw. It is signed with Ed25519; nothing in it is secret but the key, which
 //! lets its holders know who will get what.
 //!
-//! Without a valid lease the safe action is played. There is no network and no clock here: callers bring both.
+//! Without a valid lease the safe action is played. There is no network and no clock here: callers bring both. [`LeaseClient`]
+//! holds the newest lease of an experiment, and what is to be reported.
+
+mod client;
+
+pub use client::{LeaseClient, LeasedArm};
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -139,6 +144,26 @@ pub struct SignedLease {
     pub lease: String,
     /// Ed25519 signature of that text, in hexadecimal digits.
     pub signature: String,
+    /// Ed25519 key of the service, in hexadecimal digits.
+    pub public_key: String,
+    /// Time of the answer, in milliseconds since 1970: leases end by the service's clock.
+    pub now: i64,
+}
+
+/// A unit that was given an arm under a lease.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exposure {
+    /// The unit.
+    #[schemars(length(min = 1, max = 128))]
+    pub unit: String,
+    /// Name of the arm that it was given.
+    pub arm: String,
+    /// Time at which, in milliseconds since 1970.
+    pub at: i64,
+    /// Its segment, where decisions have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
 }
 
 /// Bytes of hexadecimal digits.
@@ -156,7 +181,7 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 /// Bytes as hexadecimal digits.
-pub fn to_hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -170,18 +195,15 @@ impl LeaseSigner {
         Self(SigningKey::from_bytes(secret))
     }
 
-    /// The key that verifies.
-    pub fn public_key(&self) -> [u8; 32] {
-        self.0.verifying_key().to_bytes()
-    }
-
-    /// The lease with its signature.
-    pub fn sign(&self, lease: &Lease) -> Result<SignedLease, Error> {
+    /// The lease with its signature, at a time in milliseconds since 1970.
+    pub fn sign(&self, lease: &Lease, now: i64) -> Result<SignedLease, Error> {
         let text = serde_json::to_string(lease).map_err(|e| broken(e.to_string()))?;
         let signature = self.0.sign(text.as_bytes());
         Ok(SignedLease {
             signature: to_hex(&signature.to_bytes()),
             lease: text,
+            public_key: to_hex(self.0.verifying_key().as_bytes()),
+            now,
         })
     }
 }
