@@ -37,7 +37,7 @@ impl LeaseHolder {
 
     fn accept(&self, answer: &[u8], sent: i64) -> PyResult<()> {
         let answer: SignedLease = serde_json::from_slice(answer)
-            .map_err(|error| invalid("answer", "not a lease", error.to_string()))?;
+            .map_err(|error| invalid("answer", "not a lease", &error.to_string()))?;
         self.client().accept(&answer, sent).map_err(raise)
     }
 
@@ -81,6 +81,6 @@ impl LeaseHolder {
     fn take_exposures(&self) -> PyResult<String> {
         let taken = self.client().take_exposures();
         serde_json::to_string(&taken)
-            .map_err(|error| invalid("exposures", "these", error.to_string()))
+            .map_err(|error| invalid("exposures", "these", &error.to_string()))
     }
 }

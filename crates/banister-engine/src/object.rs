@@ -102,6 +102,17 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
+/// Objects by name.
+pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    let named: BTreeMap<String, Object<T>> = map(deserializer)?;
+    Ok(named
+        .into_iter()
+        .map(|(name, Object(own))| (name, own))
+        .collect())
+}
+
 /// Values by name; null: none.
 pub(crate) fn nullable_map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,

@@ -16,7 +16,9 @@ use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
-use crate::handlers::flags::{Evaluation, EvaluationRequest, Evaluations, TrackingBatch};
+use crate::handlers::flags::{
+    Evaluation, EvaluationError, EvaluationRequest, Evaluations, TrackingBatch,
+};
 use crate::handlers::leases::{ExposureBatch, ExposureResults};
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
@@ -68,6 +70,11 @@ fn operation(route: &Route) -> Value {
             .into(),
     };
     let done = json!({ "description": "As asked", "content": content });
+    if route.operation == "evaluate_flags" {
+        let same =
+            json!({ "description": "As the `ETag` of `If-None-Match` says, nothing has changed" });
+        responses.insert("304".into(), same);
+    }
     if route.queries.iter().any(|query| query.name == "dry_run") {
         responses.insert("200".into(), done.clone());
     }
@@ -77,7 +84,10 @@ fn operation(route: &Route) -> Value {
         _ => &[400, 401, 403, 429, 503],
     };
     for status in route.problems.iter().chain(access) {
-        let problem = json!({ "application/problem+json": { "schema": reference("Problem") } });
+        let mut problem = json!({ "application/problem+json": { "schema": reference("Problem") } });
+        if route.path.starts_with("/ofrep/") && matches!(status, 400 | 404) {
+            problem["application/json"] = json!({ "schema": reference("EvaluationError") });
+        }
         let description = match status {
             400 => "The request cannot be read",
             401 => "No token, or one that is not known or has expired",
@@ -173,6 +183,7 @@ fn schemas() -> Value {
     given.subschema_for::<ExposureResults>();
     given.subschema_for::<Evaluation>();
     given.subschema_for::<Evaluations>();
+    given.subschema_for::<EvaluationError>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<DecisionResults>();

@@ -6,9 +6,9 @@ use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::arms::Arm;
 use crate::decision::Decision;
 use crate::error::Error;
+use crate::floors::Floors;
 use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::{Assumption, Monitor, OnBreach};
-use crate::optimism::Floors;
 use crate::problem::{ArmRanges, ArmWeights};
 use crate::round::{Outcome, Pending, Round};
 

@@ -73,6 +73,7 @@ mod error;
 mod estimate;
 mod field_error;
 mod fit;
+mod floors;
 pub mod guarantee;
 mod guarded;
 pub mod interval;
@@ -122,10 +123,11 @@ pub use monitor::{OnBreach, Origin};
 pub use round::{Choice, Outcome, Pending, Round};
 // who decides,
 pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
+pub use floors::Floors;
 pub use interval::Intervals;
 pub use opb::{Opb, OpbConfig};
 pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
-pub use optimism::{Floors, Optimism};
+pub use optimism::Optimism;
 pub use registry::{AgentConfig, Registry, Restored};
 pub use segmented::{Segmented, SegmentedConfig};
 // and what is seen of it.

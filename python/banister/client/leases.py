@@ -182,6 +182,10 @@ class Lease:
             failures = 0 if self._renew() else failures + 1
 
 
+#: Clocks that never go back; where there is one, that goes on while the machine sleeps.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 def _clock() -> int:
-    """Milliseconds of a clock that never goes back."""
-    return time.monotonic_ns() // 1_000_000
+    """Milliseconds that never go back."""
+    return (time.monotonic_ns() if _CLOCK is None else time.clock_gettime_ns(_CLOCK)) // 1_000_000

@@ -219,7 +219,7 @@ fn experiments_of_a_namespace_share_no_unit(place: &Place) {
         }
     }
     for (count, share) in counts.into_iter().zip([0.5, 0.3, 0.2]) {
-        let spread = (600.0 * share * (1.0 - share) as f64).sqrt();
+        let spread = (600.0 * share * (1.0_f64 - share)).sqrt();
         assert!(
             (f64::from(count) - 600.0 * share).abs() < 5.0 * spread,
             "{counts:?}"

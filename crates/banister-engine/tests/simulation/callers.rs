@@ -126,11 +126,11 @@ impl World {
                 let name = format!("arm{}", self.next_id);
                 self.next_id += 1;
                 let arm = serde_json::from_value(json!({ "name": name })).expect("an arm");
-                self.send(place, Request::Edit(Edit::AddArm(arm)));
+                self.send(place, Request::Edit(Edit::AddArm(arm).into()));
             }
             87..89 => {
                 let edit = Edit::AcknowledgeAlarms(String::new());
-                self.send(place, Request::Edit(edit));
+                self.send(place, Request::Edit(edit.into()));
             }
             _ => self.change(place),
         }
@@ -153,7 +153,7 @@ impl World {
             _ => json!({"description": format!("since {}", self.next_id)}),
         };
         let change = serde_json::from_value(change).unwrap_or_default();
-        self.send(place, Request::Edit(Edit::Change(change)));
+        self.send(place, Request::Edit(Edit::Change(change).into()));
     }
 
     /// A request under an id that belongs to another one.

@@ -27,7 +27,7 @@ pub enum Request {
     Create,
     Decide(Vec<DecisionRequest>),
     Report(Vec<OutcomeReport>),
-    Edit(Edit),
+    Edit(Box<Edit>),
     View,
     Ttls,
     Expire(Expire),
@@ -206,7 +206,7 @@ impl World {
             Request::Edit(edit) => {
                 let commands = vec![EditExperiment {
                     experiment: name,
-                    edit,
+                    edit: *edit,
                 }];
                 Box::new(CommandJob::new(
                     author,

@@ -64,7 +64,8 @@ pub struct TrackingEvent {
     /// The unit: `targetingKey` of its evaluations.
     #[serde(rename = "targetingKey")]
     pub targeting_key: String,
-    /// An id of its own, so that it counts once if it is sent again.
+    /// An id of its own among events of that name, so that it counts once if it is sent again: with the event's name,
+    /// 127 characters at most.
     #[schemars(length(min = 1, max = 128))]
     pub id: String,
     /// Its value.
@@ -82,12 +83,25 @@ pub struct TrackingBatch {
 }
 
 /// An error in OFREP's words.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluationError {
+    /// Name of the experiment, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// `FLAG_NOT_FOUND`, `TARGETING_KEY_MISSING`, `INVALID_CONTEXT` or `GENERAL`.
+    error_code: String,
+    /// What is wrong, and what is allowed.
+    error_details: String,
+}
+
 fn error(key: Option<&str>, status: StatusCode, code: &str, details: &str) -> (StatusCode, Value) {
-    let mut body = json!({"errorCode": code, "errorDetails": details});
-    if let Some(key) = key {
-        body["key"] = key.into();
-    }
-    (status, body)
+    let body = EvaluationError {
+        key: key.map(str::to_string),
+        error_code: code.into(),
+        error_details: details.into(),
+    };
+    (status, json!(body))
 }
 
 /// The unit of a context: clients send an empty key where they know none.
@@ -168,6 +182,8 @@ async fn evaluated(
         Err(refusal @ Refusal::Invalid { .. }) => {
             return Ok(bad("INVALID_CONTEXT", &refusal.to_string()));
         }
+        // Archived a moment ago: no reason to refuse other flags.
+        Err(refusal @ Refusal::Conflict { .. }) => return Ok(bad("GENERAL", &refusal.to_string())),
         Err(refusal) => return Err(refusal.into()),
     };
     let (info, published) = (&decided.info, &decided.published);
@@ -281,9 +297,14 @@ pub async fn track(
             }
         }
     }
-    check_size(&app, "outcomes", reports.len().max(1))?;
     charge_entries(&app, &charged, reports.len());
-    let answers = app.execute_all(author, reports).await?;
+    let mut answers = Vec::with_capacity(reports.len());
+    // An event may be an outcome of several flags: another flag must not make a batch too large.
+    while !reports.is_empty() {
+        let rest = reports.split_off(reports.len().min(app.settings.max_batch));
+        let part = std::mem::replace(&mut reports, rest);
+        answers.extend(app.execute_all(author.clone(), part).await?);
+    }
     results("outcome", answers, |reported| {
         answer::text(&answer::outcome(&reported))
     })
@@ -292,7 +313,8 @@ pub async fn track(
 fn report_of(flag: &FlagView, rule: &Tracked, event: &TrackingEvent) -> Report {
     let mut report = OutcomeReport {
         unit: Some(event.targeting_key.clone()),
-        report: Some(event.id.clone()),
+        // One id may come with several events, such as an order's.
+        report: Some(format!("{}/{}", event.event, event.id)),
         ..OutcomeReport::default()
     };
     let value = rule.value.or(event.value).or(Some(1.0));

@@ -10,8 +10,8 @@ use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
+use crate::floors::Floors;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::optimism::Floors;
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit};
 use crate::round::{Choice, Outcome, Pending};
 

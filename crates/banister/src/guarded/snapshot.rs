@@ -12,8 +12,8 @@ use super::{Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::arms::Arm;
 use crate::error::{Error, broken};
+use crate::floors::Floors;
 use crate::monitor::MonitorState;
-use crate::optimism::Floors;
 use crate::parameters::Registered as _;
 use crate::problem::Problem;
 

@@ -39,6 +39,7 @@ use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
 use crate::estimate::{Changed, EstimateConfig, Estimates, EstimatesState};
 use crate::fit::{Fit, FitState, Forecast};
+use crate::floors::Floors;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Interval, Level};
 pub use crate::linear::Link;
@@ -48,7 +49,7 @@ use crate::linear::{
     restore_logits, with_zero_costs,
 };
 use crate::monitor::{Assumption, Next};
-use crate::optimism::{Floors, LpPlan, check_safe_floor};
+use crate::optimism::{LpPlan, check_safe_floor};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
 use crate::round::{Outcome, Round};

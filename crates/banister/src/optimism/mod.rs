@@ -39,7 +39,6 @@ mod bounds;
 mod floor;
 
 pub use bounds::Bounds;
-pub use floor::Floors;
 pub(crate) use floor::{Floor, check_floor, check_safe_floor, is_zero};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{CheckedDeclaration, Kind, check_label};
+use crate::object;
 use crate::refusal::Refusal;
 
 /// Most events that a flag takes for outcomes.
@@ -17,10 +18,18 @@ const MOST_EVENTS: usize = 100;
 #[serde(deny_unknown_fields)]
 pub struct Flag {
     /// Values by arm, all of one type; by default the arms' names.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "object::map"
+    )]
     pub values: BTreeMap<String, Value>,
     /// Tracking events that are outcomes, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "object::objects"
+    )]
     pub events: BTreeMap<String, Tracked>,
 }
 

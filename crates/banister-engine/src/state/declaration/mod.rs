@@ -121,13 +121,25 @@ pub struct Declaration {
     pub default_outcome: Option<DefaultOutcome>,
     /// Condition under which the policy settles: it is then the one with the highest guaranteed reward, explores no
     /// more, and is watched as before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub stop_when: Option<StopWhen>,
     /// When it runs, and how much of the traffic it may lead away from the safe action.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub rollout: Option<Rollout>,
     /// Makes it a flag that OpenFeature clients evaluate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub flag: Option<Flag>,
     /// True if all arms are the same, to try what is around them: whatever differs is a fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::unit::period;
 use super::{CheckedDeclaration, Kind, check_label};
 use crate::events::digest;
+use crate::object;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -31,16 +32,28 @@ pub struct Rollout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
     /// Most of the traffic that may be led away from the safe action, in steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "object::list"
+    )]
     pub ramp: Vec<Step>,
     /// Least probabilities of arms, by name, as far as they are certified.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "object::map"
+    )]
     pub floors: BTreeMap<String, f64>,
     /// Share of the units that always get the safe action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holdout: Option<f64>,
     /// Part of the units that the experiment may decide for; others of the same name have other parts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "object::option"
+    )]
     pub namespace: Option<Namespace>,
 }
 

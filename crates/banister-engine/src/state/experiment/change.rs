@@ -54,7 +54,7 @@ pub struct Change {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "given_object"
     )]
     #[schemars(with = "Option<StopWhen>")]
     pub stop_when: Option<Option<StopWhen>>,
@@ -67,7 +67,7 @@ pub struct Change {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "given_object"
     )]
     #[schemars(with = "Option<Rollout>")]
     pub rollout: Option<Option<Rollout>>,
