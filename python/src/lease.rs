@@ -27,12 +27,12 @@ fn id(decided: &LeasedArm<'_>, unit: &str) -> Option<String> {
 #[pymethods]
 impl LeaseHolder {
     #[new]
-    fn new(safe: &str, public_key: Option<&str>, limit: usize) -> PyResult<Self> {
+    fn new(experiment: &str, safe: &str, public_key: Option<&str>, limit: usize) -> PyResult<Self> {
         let bytes = |text| {
             from_hex(text).ok_or_else(|| invalid("public_key", text, "must be 64 hex digits"))
         };
         let key = public_key.map(bytes).transpose()?;
-        Ok(Self(LeaseClient::new(safe, key, limit).into()))
+        Ok(Self(LeaseClient::new(experiment, safe, key, limit).into()))
     }
 
     fn accept(&self, answer: &[u8], sent: i64) -> PyResult<()> {

@@ -56,7 +56,7 @@ def create(client: Client, name: str, **declared: Any) -> str:
 @pytest.mark.parametrize("vector", VECTORS["leases"], ids=lambda one: one["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     answer = json.dumps(vector["signed"]).encode()
-    holder = LeaseHolder("control", VECTORS["public_key"], 10_000)
+    holder = LeaseHolder("checkout", "control", VECTORS["public_key"], 10_000)
     if vector["refused"] is not None:
         with pytest.raises(ValueError) as caught:
             holder.accept(answer, 0)

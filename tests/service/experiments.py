@@ -62,6 +62,11 @@ PRICED = ARMS | {
     "signals": {"calls": [0, 10]},
     "guardrails": [{"name": "dollars", "at_most": 0.5, "weights": {"calls": 0.01}}],
 }
+FLAG = ARMS | {
+    "name": "flag",
+    "unit": {"name": "user", "period": "forever"},
+    "flag": {"events": {"bought": {"signal": "reward"}}},
+}
 BARE = {"name": "bare", "arms": ["x", "y"], "safe": "x", "guardrails": []}
 ALL = [ARMS, TWO, FEATURES, CONTEXT, FIELDS, CANDIDATES, SEGMENTS, SHADOW, LIVES, PRICED, BARE]
 

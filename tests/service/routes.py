@@ -5,7 +5,7 @@ import re
 
 import jsonschema
 
-from .experiments import ARMS
+from .experiments import ARMS, FLAG
 from .server import ROOT
 
 TABLE = ROOT / "crates" / "banister-service" / "src" / "routes.rs"
@@ -64,6 +64,11 @@ BODIES = {
     "report": {"decision": "open", "reward": 0.5},
     "report_batch": {"outcomes": [{"decision": "open", "reward": 0.5}, {"decision": "no such"}]},
     "import": CSV,
+    "grant_lease": {"seconds": 60},
+    "expose": {"exposures": [{"unit": "u", "arm": "bold", "at": 0}]},
+    "track": {"events": [{"event": "bought", "targetingKey": "u", "id": "order"}]},
+    "evaluate_flag": {"context": {"targetingKey": "u"}},
+    "evaluate_flags": {"context": {"targetingKey": "u"}},
 }
 
 
@@ -71,10 +76,13 @@ def send(server, route, token=None, headers=None, method=None, experiment="arms"
     """A valid request for a route, with a token or without."""
     # What has an outcome cannot be cancelled.
     id = "decided" if route.operation == "cancel" else "done"
-    path = route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave")
+    # The first event is no lease: a status per exposure.
+    path = route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave").replace("{lease}", "1")
     body = BODIES.get(route.operation)
     if route.operation == "set_weights":
         path = path.replace("/arms/arms", "/priced/arms")
+    if route.operation == "evaluate_flag":
+        path = path.replace("/arms", f"/{FLAG['name']}")
     headers = dict(headers or {})
     if isinstance(body, bytes):
         headers["content-type"] = "text/csv"

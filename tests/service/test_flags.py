@@ -534,3 +534,8 @@ def test_answers_to_tracking_events(service):
     tracked(event("paid", id="2", value=1), token=tokens["decider"]).problem(403)
     (result,) = tracked(event("paid", id="2", value=1), token=tokens["reporter"]).ok(200)["results"]
     assert result["outcome"]["reward"] == 3
+    # One id of two events counts for both, once each.
+    both = [event("paid", id="3", value=1), event("complaint", id="3")]
+    for _ in range(2):
+        first, second = tracked(*both, token=tokens["reporter"]).ok(200)["results"]
+        assert first["outcome"]["reward"] == 4 and second["outcome"]["costs"]["complaints"] == 1

@@ -8,7 +8,7 @@ import openapi_spec_validator
 import pytest
 
 from . import routes
-from .experiments import ALL, ARMS, REQUESTS, costs_of, create_all
+from .experiments import ALL, ARMS, FLAG, REQUESTS, costs_of, create_all
 from .routes import Document
 from .server import LONG, environment, rebuild, wait_for
 
@@ -17,6 +17,7 @@ from .server import LONG, environment, rebuild, wait_for
 def server(serve):
     server = serve()
     create_all(server)
+    server.post("/v1/experiments", FLAG).ok(201)
     return server
 
 
@@ -64,6 +65,7 @@ def test_every_operation_answers_as_the_document_says(server, document):
         if isinstance(body, dict):
             document.check_request(route.method, route.path, body)
         path = route.path.replace("{name}", "arms").replace("{id}", "done").replace("{arm}", "brave")
+        path = path.replace("{lease}", "1").replace("flags/arms", "flags/flag")
         answer = routes.send(server, route)
         document.check(route.method, path, answer)
         assert answer.status in (200, 201), (route, answer)
@@ -239,7 +241,7 @@ ignored_auth.enabled = true
 
 # In a batch each entry has a status of its own: a wrong one is refused within a 200.
 [[operations]]
-include-operation-id = ["decide_batch", "report_batch"]
+include-operation-id = ["decide_batch", "report_batch", "expose", "track"]
 checks.negative_data_rejection.enabled = false
 """
 

@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Decision, OutcomeAnswer};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
-use crate::handlers::decisions::{DecisionBatch, DecisionResults, OutcomeBatch, OutcomeResults};
+use crate::handlers::decisions::{BatchResults, DecisionBatch, OutcomeBatch};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
 use crate::handlers::flags::{
     Evaluation, EvaluationError, EvaluationRequest, Evaluations, TrackingBatch,
 };
-use crate::handlers::leases::{ExposureBatch, ExposureResults};
+use crate::handlers::leases::ExposureBatch;
 use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
@@ -180,16 +180,14 @@ fn schemas() -> Value {
     given.subschema_for::<ExperimentReport>();
     given.subschema_for::<ChangeList>();
     given.subschema_for::<SignedLease>();
-    given.subschema_for::<ExposureResults>();
     given.subschema_for::<Evaluation>();
     given.subschema_for::<Evaluations>();
     given.subschema_for::<EvaluationError>();
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
-    given.subschema_for::<DecisionResults>();
+    given.subschema_for::<BatchResults>();
     given.subschema_for::<Audit>();
     given.subschema_for::<OutcomeAnswer>();
-    given.subschema_for::<OutcomeResults>();
     given.subschema_for::<Cancelled>();
     given.subschema_for::<Imported>();
     given.subschema_for::<Status>();

@@ -24,7 +24,7 @@ fn main() -> Result<(), banister::Error> {
         certificate: serde_json::Value::Null,
     };
     let batch: Vec<String> = (0..100_000).map(|i| format!("user-{i}")).collect();
-    let mut client = LeaseClient::new("arm-0", None, batch.len());
+    let mut client = LeaseClient::new("checkout", "arm-0", None, batch.len());
     let signed = LeaseSigner::new(&[7; 32]).sign(&lease, 0)?;
     client.accept(&signed, 0)?;
     let mut rates: Vec<f64> = (0..20)

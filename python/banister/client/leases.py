@@ -71,7 +71,7 @@ class Lease:
         self._terms = {"seconds": seconds}
         self._every = every
         self._safe, self._limit = safe, limit
-        self._holder = LeaseHolder(safe, public_key, limit)
+        self._holder = LeaseHolder(name, safe, public_key, limit)
         self._outcomes: deque[dict[str, Any]] = deque()
         self._sending: list[tuple[str, str, list[dict[str, Any]]]] = []
         self._lock = threading.Lock()
@@ -143,7 +143,7 @@ class Lease:
             self.flush()
         except ServiceError as error:
             self.error = error
-        self._holder = LeaseHolder(self._safe, None, 0)
+        self._holder = LeaseHolder("", self._safe, None, 0)
 
     def __enter__(self) -> Self:
         return self

@@ -61,9 +61,10 @@ pub struct Exposed {
 }
 
 impl Command for GrantLease {
-    type Answer = Lease;
+    /// With the time of the answer, by the clock of the log.
+    type Answer = (Lease, Timestamp);
 
-    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Lease>, Refusal> {
+    fn execute(self, transaction: &mut Transaction) -> Result<Reply<Self::Answer>, Refusal> {
         let seconds = self.request.seconds.unwrap_or(SECONDS);
         if !(1.0..=LONGEST).contains(&seconds) {
             let allowed = format!("must be 1 to {LONGEST}");
@@ -73,13 +74,15 @@ impl Command for GrantLease {
         let experiment = transaction.active(&self.experiment)?;
         check_leased(experiment)?;
         let key = experiment.key;
-        // Half of its time is left at least.
+        // Half of its time and of its decisions are left at least.
         let wanted = now.plus_seconds(0.5 * seconds)..=now.plus_seconds(seconds);
+        let used = experiment.leases.last().map_or(0, |own| own.used);
         if let Some((number, lease)) = &experiment.leased
             && wanted.contains(&lease.expires)
+            && 2 * used < MOST
             && Arc::ptr_eq(&lease.inputs, &experiment.inputs)
         {
-            return Ok(Reply::Ready(sent(experiment, *number, &lease.event)));
+            return Ok(Reply::Ready((sent(experiment, *number, &lease.event), now)));
         }
         let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&self.experiment)?;
@@ -103,7 +106,7 @@ impl Command for GrantLease {
         });
         let number = transaction.write(key, Event::Leased(event.clone()));
         let experiment = transaction.state.experiment(&self.experiment)?;
-        Ok(Reply::Ready(sent(experiment, number, &event)))
+        Ok(Reply::Ready((sent(experiment, number, &event), now)))
     }
 }
 

@@ -37,12 +37,16 @@ fn known(engine: &Caller, declaration: Value) {
 }
 
 fn grant(engine: &Caller, seconds: f64) -> Result<Lease, Refusal> {
-    engine.execute(GrantLease {
-        experiment: "x".into(),
-        request: LeaseRequest {
-            seconds: Some(seconds),
-        },
-    })
+    let request = LeaseRequest {
+        seconds: Some(seconds),
+    };
+    let experiment = "x".into();
+    let (lease, now) = engine.execute(GrantLease {
+        experiment,
+        request,
+    })?;
+    assert!(lease.holds_at(now.0.div_euclid(1000)));
+    Ok(lease)
 }
 
 fn expose(engine: &Caller, lease: u64, exposure: Exposure) -> Result<Exposed, Refusal> {

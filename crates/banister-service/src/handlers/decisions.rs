@@ -6,8 +6,8 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, OutcomeReport, ReadExperimentInfo, Refusal, Report, Span,
-    Store,
+    Author, Cancel, DecisionRequest, Exposed, OutcomeReport, ReadExperimentInfo, Refusal, Report,
+    Span, Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,26 +28,6 @@ pub struct DecisionBatch {
     pub decisions: Vec<DecisionRequest>,
 }
 
-/// Their answers, in their order.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DecisionResults {
-    /// A decision or a problem each.
-    pub results: Vec<DecisionResult>,
-}
-
-/// A decision, or why there is none.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DecisionResult {
-    /// The status that the request alone would have had.
-    pub status: u16,
-    /// The decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
-    /// Problem, if there is no decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
-}
-
 /// Many outcomes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,22 +37,28 @@ pub struct OutcomeBatch {
     pub outcomes: Vec<OutcomeReport>,
 }
 
-/// Their answers, in their order.
+/// Answers to the entries of a batch, in their order.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct OutcomeResults {
-    /// An outcome or a problem each.
-    pub results: Vec<OutcomeResult>,
+pub struct BatchResults {
+    /// One each.
+    pub results: Vec<EntryResult>,
 }
 
-/// Outcome as far as known, or the problem.
+/// Answer to an entry of a batch, under the name of what was asked for, or a problem.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct OutcomeResult {
-    /// The status that the report alone would have had.
+pub struct EntryResult {
+    /// The status that the entry alone would have had.
     pub status: u16,
-    /// Outcome as far as known.
+    /// Of a batch of requests for decisions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Of a batch of outcomes or of events: the outcome as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeAnswer>,
-    /// Problem, if it was not taken.
+    /// Of a batch of exposures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<Exposed>,
+    /// Reason for which there is no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

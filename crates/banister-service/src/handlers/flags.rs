@@ -25,6 +25,8 @@ use crate::problem::Problem;
 /// Most flags that are evaluated at once.
 const MOST_FLAGS: usize = 1000;
 
+const NO_KEY: &str = "`context.targetingKey` is absent: it names the unit to decide for";
+
 /// A request for an evaluation.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct EvaluationRequest {
@@ -95,7 +97,11 @@ pub struct EvaluationError {
     error_details: String,
 }
 
-fn error(key: Option<&str>, status: StatusCode, code: &str, details: &str) -> (StatusCode, Value) {
+fn error(key: Option<&str>, code: &str, details: impl Into<String>) -> (StatusCode, Value) {
+    let status = match code {
+        "FLAG_NOT_FOUND" => StatusCode::NOT_FOUND,
+        _ => StatusCode::BAD_REQUEST,
+    };
     let body = EvaluationError {
         key: key.map(str::to_string),
         error_code: code.into(),
@@ -167,11 +173,10 @@ async fn evaluated(
     context: &Map<String, Value>,
 ) -> Result<(StatusCode, Value), Problem> {
     let key = flag.info.experiment.as_str();
-    let bad = |code: &str, details: &str| error(Some(key), StatusCode::BAD_REQUEST, code, details);
+    let bad = |code: &str, details: &str| error(Some(key), code, details);
     let request = match request_of(flag, context) {
         Ok(request) if request.unit.is_none() => {
-            let details = "`context.targetingKey` is absent: it names the unit to decide for";
-            return Ok(bad("TARGETING_KEY_MISSING", details));
+            return Ok(bad("TARGETING_KEY_MISSING", NO_KEY));
         }
         Ok(request) => request,
         Err(details) => return Ok(bad("INVALID_CONTEXT", &details)),
@@ -224,12 +229,7 @@ pub async fn evaluate(
         Some(flag) => evaluated(&app, author, &flag, &request.context.unwrap_or_default()).await?,
         None => {
             let details = format!("there is no experiment `{key}` that is marked as a flag");
-            error(
-                Some(&key),
-                StatusCode::NOT_FOUND,
-                "FLAG_NOT_FOUND",
-                &details,
-            )
+            error(Some(&key), "FLAG_NOT_FOUND", details)
         }
     };
     Ok((status, axum::Json(body)).into_response())
@@ -249,13 +249,7 @@ pub async fn evaluate_all(
     charge_entries(&app, &charged, flags.len());
     let context = request.context.unwrap_or_default();
     if unit_of(&context).is_none() {
-        let details = "`context.targetingKey` is absent: it names the unit to decide for";
-        let (status, body) = error(
-            None,
-            StatusCode::BAD_REQUEST,
-            "TARGETING_KEY_MISSING",
-            details,
-        );
+        let (status, body) = error(None, "TARGETING_KEY_MISSING", NO_KEY);
         return Ok((status, axum::Json(body)).into_response());
     }
     let each = flags
@@ -311,10 +305,11 @@ pub async fn track(
 }
 
 fn report_of(flag: &FlagView, rule: &Tracked, event: &TrackingEvent) -> Report {
+    // One id may come with several events, such as an order's; an empty one is refused.
+    let id = (!event.id.is_empty()).then(|| format!("{}/{}", event.event, event.id));
     let mut report = OutcomeReport {
         unit: Some(event.targeting_key.clone()),
-        // One id may come with several events, such as an order's.
-        report: Some(format!("{}/{}", event.event, event.id)),
+        report: Some(id.unwrap_or_default()),
         ..OutcomeReport::default()
     };
     let value = rule.value.or(event.value).or(Some(1.0));

@@ -3,9 +3,9 @@
 use axum::extract::{Extension, State};
 use axum::response::Response;
 use banister::lease::Exposure;
-use banister_engine::{Author, Expose, Exposed, GrantLease, LeaseRequest, Timestamp};
+use banister_engine::{Author, Expose, GrantLease, LeaseRequest};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::decisions::{charge_entries, check_size, results};
 use crate::answer::{self, json};
@@ -23,26 +23,6 @@ pub struct ExposureBatch {
     pub exposures: Vec<Exposure>,
 }
 
-/// Their answers, in their order.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ExposureResults {
-    /// A decision or a problem each.
-    pub results: Vec<ExposureResult>,
-}
-
-/// A decision, or why there is none.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ExposureResult {
-    /// The status that the exposure alone would have had.
-    pub status: u16,
-    /// The decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exposure: Option<Exposed>,
-    /// Problem, if it was not taken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Problem>,
-}
-
 pub async fn grant(
     State(app): State<App>,
     Extension(author): Extension<Author>,
@@ -54,10 +34,10 @@ pub async fn grant(
         experiment,
         request,
     };
-    let lease = app.execute(author, command).await?;
+    let (lease, now) = app.execute(author, command).await?;
     let failed = |error: banister::Error| Problem::unavailable(error.to_string());
-    let now = Timestamp::now().0.div_euclid(1000);
-    Ok(json(&app.signer.sign(&lease, now).map_err(failed)?))
+    let signed = app.signer.sign(&lease, now.0.div_euclid(1000));
+    Ok(json(&signed.map_err(failed)?))
 }
 
 pub async fn expose(

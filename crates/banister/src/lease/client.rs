@@ -9,6 +9,7 @@ use crate::error::Error;
 /// milliseconds, and carry answers and exposures.
 #[derive(Debug)]
 pub struct LeaseClient {
+    experiment: String,
     /// Name of the safe arm, until a lease tells it.
     safe: [String; 1],
     public_key: Option<[u8; 32]>,
@@ -49,10 +50,11 @@ pub struct LeasedArm<'a> {
 }
 
 impl LeaseClient {
-    /// A client without a lease: it plays the safe arm. Leases are verified by the public key, or else by the one that they
+    /// A client of an experiment without a lease: it plays the safe arm. Leases are verified by the public key, or else by the one that they
     /// come with. At most `limit` exposures wait: what cannot be reported is not drawn.
-    pub fn new(safe: &str, public_key: Option<[u8; 32]>, limit: usize) -> Self {
+    pub fn new(experiment: &str, safe: &str, public_key: Option<[u8; 32]>, limit: usize) -> Self {
         Self {
+            experiment: experiment.to_string(),
             safe: [safe.to_string()],
             public_key,
             limit,
@@ -71,6 +73,10 @@ impl LeaseClient {
         let key = (self.public_key.or(own))
             .ok_or_else(|| Error::invalid("public_key", &answer.public_key, "64 hex digits"))?;
         let lease = answer.verify(&key)?;
+        if lease.experiment != self.experiment {
+            let allowed = format!("must be of the experiment `{}`", self.experiment);
+            return Err(Error::invalid("lease", &lease.experiment, allowed));
+        }
         let ahead = answer.now.saturating_sub(sent);
         match &mut self.held {
             Some(held) if lease.lease < held.lease.lease => {}

@@ -222,7 +222,7 @@ fn draws_have_the_law_of_their_policy() {
 }
 
 fn client(limit: usize) -> LeaseClient {
-    LeaseClient::new("control", Some(public_key()), limit)
+    LeaseClient::new("checkout", "control", Some(public_key()), limit)
 }
 
 fn answer(lease: &Lease, now: i64) -> SignedLease {
@@ -283,12 +283,17 @@ fn an_answer_that_is_old_forged_or_repeated_prolongs_nothing() {
     }
     assert_eq!(client.left(50_000), 40_000);
     // Without a key of its own it takes the answer's, whose signature must still fit.
-    let mut trusting = LeaseClient::new("control", None, 10);
+    let mut trusting = LeaseClient::new("checkout", "control", None, 10);
     trusting.accept(&answer(&lease(17), NOW), 0).unwrap();
     let mut broken = answer(&lease(18), NOW);
     broken.public_key = "7".into();
     let error = trusting.accept(&broken, 0).unwrap_err().to_string();
     assert!(error.contains("public_key"), "{error}");
+    // All experiments of a service have one key.
+    let mut other = lease(18);
+    other.experiment = "search".into();
+    let error = trusting.accept(&answer(&other, NOW), 0).unwrap_err();
+    assert!(error.to_string().contains("`checkout`"), "{error}");
 }
 
 #[test]

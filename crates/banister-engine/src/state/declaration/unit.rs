@@ -132,6 +132,10 @@ impl CheckedDeclaration {
             return Ok(());
         };
         super::check_label("unit.name", &unit.name)?;
+        if let Some(seed) = unit.seed.filter(|seed| seed >> 53 != 0) {
+            let allowed = "must be below 2^53, as whole numbers of all readers of JSON are";
+            return Err(Refusal::invalid("unit.seed", seed, allowed));
+        }
         let ttl = declared.ttl_seconds.or(unit.period);
         self.check_beside_unit(ttl, declared.shadow, !declared.budgets.is_empty())?;
         self.declaration.ttl_seconds = ttl;
