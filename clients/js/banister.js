@@ -109,7 +109,7 @@ export async function verifyLease(signed, publicKey) {
   const { subtle } = globalThis.crypto ?? (module && (await import(/* webpackIgnore: true */ module)).webcrypto) ?? {};
   if (!subtle) throw new Error("no WebCrypto to verify leases with: browsers have it on pages over https");
   const raw = fromHex(publicKey, 32), signature = fromHex(signed.signature, 64);
-  if (!raw) return refuse("the public key is none");
+  if (!raw) return refuse("not a valid Ed25519 public key");
   const key = await subtle.importKey("raw", raw, { name: "Ed25519" }, false, ["verify"]);
   const isSigned = signature && await subtle.verify({ name: "Ed25519" }, key, signature, encoder.encode(signed.lease));
   if (!isSigned) return refuse("its signature is not by that key");

@@ -66,7 +66,7 @@ class Alarm:
     segment: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the same as a dictionary of plain values."""
+        """Returns the alarm as a dictionary of plain values."""
         return asdict(self)
 
 
@@ -98,7 +98,7 @@ class Agent(_native.Agent):
     # What arms are worth
 
     def lift(self) -> dict[str, Any]:
-        """Returns what every arm is worth over the safe one: a dictionary of columns, one row per arm and signal.
+        """Returns the lift of every arm over the safe one: a dictionary of columns, one row per arm and signal.
 
         `pandas.DataFrame(agent.lift())` shows it. Each interval of `difference` by itself, and with it that in percent,
         holds at all times with probability `confidence`. Signals that drift, and agents other than `Opb`, have none.
@@ -115,7 +115,7 @@ class Agent(_native.Agent):
         return lift_columns(self._lifts(), self.arms)
 
     def worth_left(self) -> dict[str, Any] | None:
-        """Returns what learning on could still earn; None from agents other than `Opb`, and where nothing is proven.
+        """Returns a bound on the worth of learning on; None from agents other than `Opb`, and where nothing is proven.
 
         A dictionary of `per_decision` (at most this much more reward than `guaranteed`), `guaranteed`, `at_most`,
         `policy` (which has the guaranteed reward, from arm to probability) and `confidence`. Means must not drift, and
@@ -158,7 +158,7 @@ class Agent(_native.Agent):
 
     @classmethod
     def load(cls: type[A], source: str | os.PathLike[str]) -> A:
-        """Takes up an agent of this class where `save` left it: a path, or the JSON itself."""
+        """Restores an agent of this class as `save` left it: from a path, or the JSON itself."""
         text = _text(source)
         if not hasattr(cls, "kind"):
             return load(text)  # type: ignore[return-value]
@@ -321,7 +321,7 @@ def _text(source: str | os.PathLike[str]) -> str:
 
 
 def load(source: str | os.PathLike[str]) -> Agent:
-    """Takes up any agent where `save` left it: a path, or the JSON itself.
+    """Restores any agent as `save` left it: from a path, or the JSON itself.
 
     >>> import banister
     >>> agent = banister.Opb(3, seed=1)

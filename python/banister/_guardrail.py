@@ -29,7 +29,7 @@ class Guardrail(_Declared):
     order of the arms, or a dictionary by their names. Signals above `cap` count as `cap`, and the mean of
     what counts is bounded. `drift`, `{"by": 0.01, "per": "day"}`, says how fast every arm's mean may move; per
     "decision", or per "hour" or "day", where decisions need their `time`.
-    `over=3609` bounds the mean over every stretch of so many decisions together, and not that of each policy (`Opb`).
+    `over=3609` bounds the mean over every stretch of 3609 decisions together, and not that of each policy (`Opb`).
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
     the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, or
@@ -37,7 +37,7 @@ class Guardrail(_Declared):
     `ratio=("refunds", "orders")` bounds the first signal per unit of the second, and `quantile=0.95` that quantile of
     `signal` in place of its mean. `weights` makes it a sum
     of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm:
-    prices that are told, and told anew by `agent.set_weights`; outcomes bring the signals among their costs.
+    given prices, which `agent.set_weights` changes; outcomes bring the signals among their costs.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()

@@ -167,7 +167,7 @@ fn not_kept(error: JournalError) -> PyErr {
 fn expanded(experiment: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Entry>> {
     let value = plain(to_json(experiment, "suite")?);
     expand(&value, name).map_err(|error| match error {
-        // What cannot be read as an experiment: which of its keys it is shows without the expansion.
+        // Read again without the expansion, which hides the key that is wrong.
         Error::Invalid { ref field, .. } if field == "experiment" => {
             match declared::<ExperimentConfig>(value, "suite") {
                 Err(better) => better,

@@ -83,7 +83,7 @@ pub(crate) struct Policy {
     pub alarm: Option<AlarmText>,
     /// The first decision of a batch that is too long for its decisions to be announced one by one.
     pub batch: Option<u64>,
-    /// Time that it was decided at, as it was told.
+    /// Time of the decision, as the caller gave it.
     #[serde(default)]
     pub time: Option<f64>,
     /// True if its outcomes may come by copies that were pickled.
@@ -389,7 +389,7 @@ impl Decision {
         codec.call_method1("decode", (class, certificate))
     }
 
-    /// The oldest alarm that nobody has acknowledged yet, or None.
+    /// The oldest unacknowledged alarm, or None.
     #[getter]
     fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.policy.alarm(py, &self.set)

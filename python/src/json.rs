@@ -48,8 +48,8 @@ fn at_depth(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Valu
     if value.cast::<PyList>().is_ok() || value.cast::<PyTuple>().is_ok() {
         return list(value, path, below);
     }
-    // Whether something is a mapping or a sequence is not asked of `collections.abc`: a Ctrl-C that
-    // comes while it is looked up would be lost.
+    // Mappings and sequences are not recognised by `collections.abc`: a Ctrl-C that comes while it is looked up would
+    // be lost.
     for (method, scalar) in [("to_dict", false), ("tolist", false), ("item", true)] {
         if value.hasattr(method)? && !(scalar && value.hasattr("__len__")?) {
             return below(&value.call_method0(method)?, path);
@@ -149,7 +149,7 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
             "{inside}unexpected {rest}{hint}"
         )));
     }
-    // Which key it is shows when each is left out in turn: without the bad one the message changes.
+    // Finds the bad key by leaving out each one: without the bad one the message changes.
     if let Value::Object(map) = &value {
         for (key, bad) in map {
             let mut rest = map.clone();

@@ -114,7 +114,7 @@ impl Experiment {
         self.experiment.total_work()
     }
 
-    /// Tasks of about so much work: an agent's place and its runs from, to.
+    /// Tasks of about this much work: an agent's place and its runs from, to.
     fn plan(&self, work_per_task: u64) -> Vec<(usize, u64, u64)> {
         let tasks = plan(&self.experiment, work_per_task).into_iter();
         tasks
@@ -244,7 +244,7 @@ pub(crate) fn watched<R: Send>(
             let (sender, receiver) = mpsc::channel();
             let monitor = &monitor;
             scope.spawn(move || {
-                // Whoever waits for it is still there.
+                // The receiver is still there.
                 let _ = sender.send(guarded(|| work(monitor)));
             });
             let mut interrupted = None;

@@ -71,7 +71,7 @@ pub(crate) struct Interface {
     /// Fields that segments are made from; none where segments have plain names.
     pub segment_fields: Vec<String>,
     pub round: LastRound,
-    /// Time of the last decision, as it was told.
+    /// Time of the last decision, as the caller gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<f64>,
     /// Number of resets.
@@ -440,7 +440,7 @@ impl AgentState {
         text
     }
 
-    /// The alarms that nobody has acknowledged yet.
+    /// The unacknowledged alarms.
     pub(crate) fn alarms(&mut self) -> Vec<(Alarm, AlarmText)> {
         let alarms = self.agent.view().monitor.map(|m| m.alarms().to_vec());
         let mut alarms = alarms.unwrap_or_default();
@@ -461,8 +461,7 @@ impl AgentState {
         }
     }
 
-    /// Forgets all outcomes; prices that were told stay. Serials go on, so that no decision is taken for one of an earlier
-    /// life.
+    /// Forgets all outcomes; prices stay. Serials go on, so that no decision is taken for one of an earlier life.
     pub(crate) fn reset(&mut self) -> Result<(), Error> {
         let mut agent = self.config.build(&self.problem)?;
         let declared = self.agent.view().arms.iter().take(self.problem.arms.len());

@@ -224,6 +224,6 @@ def test_a_session_has_one_arm_and_one_outcome_from_all_gateways(tmp_path: Path)
         assert counts.decisions == 13
         # It is learned when its period is over, whatever gateways have told of it.
         wait_for(lambda: client.experiment("sessions").counts.outcomes == 13, 60.0)
-        assert sum(arm.pulls for arm in client.state("sessions").arms) == 13
+        assert sum(arm.pulls or 0 for arm in client.state("sessions").arms) == 13
         with pytest.raises(ValueError, match="give `unit` here and there"):
             limited(two(), service=url, experiment="sessions", token=token, ceiling=5e-4)

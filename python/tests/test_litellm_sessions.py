@@ -20,7 +20,14 @@ LOOSE = {"ceiling": 5e-4, "unit": "session"}
 def _closed(monkeypatch: pytest.MonkeyPatch) -> Any:
     made: list[BanisterRouting] = []
     install = BanisterRouting.install
-    monkeypatch.setattr(BanisterRouting, "install", lambda one: (made.append(one), install(one))[1])
+
+    def installed(one: BanisterRouting) -> BanisterRouting:
+        made.append(one)
+        return install(one)
+
+    monkeypatch.setattr(BanisterRouting, "install", installed)
+    # LiteLLM takes a hundred callbacks in a process, and other tests leave theirs.
+    litellm.logging_callback_manager._reset_all_callbacks()
     yield
     for one in made:
         one.close()

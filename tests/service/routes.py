@@ -77,7 +77,9 @@ def send(server, route, token=None, headers=None, method=None, experiment="arms"
     # What has an outcome cannot be cancelled.
     id = "decided" if route.operation == "cancel" else "done"
     # The first event is no lease: a status per exposure.
-    path = route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave").replace("{lease}", "1")
+    path = (
+        route.path.replace("{name}", experiment).replace("{id}", id).replace("{arm}", "brave").replace("{lease}", "1")
+    )
     body = BODIES.get(route.operation)
     if route.operation == "set_weights":
         path = path.replace("/arms/arms", "/priced/arms")

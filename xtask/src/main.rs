@@ -1,11 +1,12 @@
-//! Developer commands: `cargo xtask check | test | client | bench | paper | dist | audit`.
+//! Developer commands: `cargo xtask check | test | client | bench | book | paper | dist | audit`.
 //!
 //! Nothing needs to be prepared: a task says what it misses on this machine and installs it, Debian
 //! packages system-wide and Python packages into virtual environments under `target/`.
 //!
-//! Reading order: `setup` (what a task needs), `test` (with `rust_tests`), `bench` (with `load`), `paper`, `dist`.
+//! Reading order: `setup` (what a task needs), `test` (with `rust_tests`), `bench` (with `load`), `book`, `paper`, `dist`.
 
 mod bench;
+mod book;
 mod dist;
 mod load;
 mod paper;
@@ -25,6 +26,7 @@ usage: cargo xtask check                        formatting, clippy and the fast 
        cargo xtask test [STEP...]               everything, or steps of: fmt clippy lint doc paper rust python package
        cargo xtask bench [PART...]              beside others: rust python service routing
        cargo xtask client                       the Python client's types, from the service's OpenAPI document
+       cargo xtask book                         docs/: the reference made anew, and the book in target/book
        cargo xtask paper                        docs/paper: figures from results on disk, HTML and PDF
        cargo xtask dist [PART...]               what is released, built and tried: crates binary wheel
        cargo xtask audit                        licences, advisories and sources of all dependencies
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Some((task, names)) if task == "test" => steps(&setup, task, &test::STEPS, names),
         Some((task, names)) if task == "bench" => steps(&setup, task, &bench::STEPS, names),
         Some((task, [])) if task == "client" => client(),
+        Some((task, [])) if task == "book" => steps(&setup, task, &book::STEPS, &[]),
         Some((task, [])) if task == "paper" => steps(&setup, task, &paper::STEPS, &[]),
         Some((task, names)) if task == "dist" => steps(&setup, task, &dist::STEPS, names),
         Some((task, [])) if task == "audit" => steps(&setup, task, &dist::AUDIT, &[]),

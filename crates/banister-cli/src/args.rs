@@ -55,7 +55,7 @@ pub enum Command {
         mut_arg("no_timing", |arg| arg.hide(true))
     )]
     Plan(Plan),
-    /// Say what a log shows of another policy: its reward, which guardrails it keeps, and what arms are worth
+    /// Estimate from a log what another policy earns, which guardrails it keeps, and what arms are worth
     #[command(
         after_help = "Example:\n  banister evaluate log.csv policy.toml\n\nThe log (CSV or Parquet, such as the service exports) has the columns `action`, `pscore` (the\nprobability with which it was played), `reward`, and one for each guardrail. The policy is a file such as\n\n  policy = { control = 0.7, bold = 0.3 }\n  adaptive = true          # the logging policy learned from these outcomes\n  [[guardrail]]\n  name = \"complaints\"\n  at_most = 0.05\n\nand may have `safe`, [reward] and [options] (estimator, interval, confidence, …). With `safe = \"control\"`\nand `lift = \"constant\"`, or \"concurrent\" where means may move, every arm's lift over the safe one follows."
     )]

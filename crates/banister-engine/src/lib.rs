@@ -1,10 +1,10 @@
 //! The engine of banister's decision service: an ordered event log, and everything that is learned from it.
 //!
-//! Decisions and outcomes are events, numbered without gaps; what is learned is a fold over them.
-//! [`Writer`] owns the log: it takes [commands](Command) from a queue, makes the events of many durable
-//! with one sync (group commit), folds them, and only then answers. The log is a SQLite file, or a
-//! PostgreSQL database that any number of processes share: whoever writes holds the counter row, has
-//! first folded everything that others wrote, and so decides on exactly the state that the log holds.
+//! Decisions and outcomes are events, numbered without gaps; what is learned is a fold over them. [`Writer`] owns the
+//! log: it takes [commands](Command) from a queue, makes the events of many durable with one sync (group commit), folds
+//! them, and only then answers. The log is a SQLite file, or a PostgreSQL database that any number of processes share:
+//! the writer holds the counter row, has first folded everything that others wrote, and so decides on exactly the state
+//! that the log holds.
 //!
 //! ```text
 //!   command → queue → execute (checks, decides) → events → commit → fold → answer

@@ -1,5 +1,5 @@
-//! Objects that are written as objects. serde takes a list for a struct too, field by field in their
-//! order; nobody means that in JSON, and our documents do not promise it.
+//! Objects that are written as objects. serde takes a list for a struct too, field by field in their order; that is
+//! never meant in JSON, and our documents do not promise it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -127,7 +127,7 @@ pub(crate) fn nullable_map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(named.map_or_else(BTreeMap::new, |Named(all)| all))
 }
 
-/// Values by name, each name once: of two, nobody knows which is meant.
+/// Values by name; a repeated name is refused as ambiguous.
 pub(crate) fn map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {

@@ -24,7 +24,7 @@ pub enum Refusal {
     /// It contradicts what the log already holds.
     #[error("{reason}")]
     Conflict { reason: String },
-    /// It is another caller's.
+    /// The decision is another caller's.
     #[error("{reason}")]
     Forbidden { reason: String },
     /// A budget does not even cover the safe action.

@@ -80,6 +80,10 @@ impl JsonSchema for Timestamp {
         "Timestamp".into()
     }
 
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date-time" })
     }

@@ -1,4 +1,4 @@
-//! What every arm of a log is worth: the difference of its mean from the safe arm's, with an interval.
+//! Lifts of the arms of a log: the difference of each mean from the safe arm's, with an interval.
 //!
 //! [`LiftForm::Constant`] takes the arms' means to stay, and is that of agents ([`banister::lift`]) over the rows in
 //! their order. [`LiftForm::Concurrent`] assumes nothing of the means: over all rounds, of whatever arm, the terms

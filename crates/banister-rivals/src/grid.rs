@@ -35,8 +35,8 @@ const CONSTANTS: [Constant; 8] = [
 ];
 
 impl AgentConfig {
-    /// The same agent with other constants, each labelled with them: all combinations of the declared values. Empty
-    /// for an agent without a declared grid, and for banister's own, which are never tuned.
+    /// Grid of the agent: a copy for every combination of the declared constants, labelled with them. Empty for an
+    /// agent without a declared grid, and for banister's own, which are never tuned.
     ///
     /// ```
     /// use banister::Registry as _;
@@ -84,7 +84,7 @@ impl AgentConfig {
             .collect()
     }
 
-    /// The same agent under another name in results.
+    /// Gives the agent another name in results.
     pub fn with_label(self, label: impl Into<String>) -> Self {
         let declared = serde_json::to_value(&self).and_then(|mut declared| {
             declared["label"] = json!(label.into());

@@ -110,7 +110,7 @@ pub fn raw(json: impl IntoResponse) -> Response {
 /// written only once per policy.
 pub fn decision(decided: &Decided) -> Result<String, Problem> {
     let published = &decided.published;
-    // The same policy object never serves two sets of candidates, but names are this request's.
+    // One policy object never serves two sets of candidates, but names are this request's.
     let kept = published
         .rendered
         .get()

@@ -76,7 +76,7 @@ impl App {
         let (sender, receiver) = oneshot::channel();
         let held = Held::current();
         let sent = self.writer.by(author).execute(commands, move |answers| {
-            // Whoever gave up waiting has left the commands in the queue.
+            // A caller that gave up waiting leaves its commands in the queue.
             drop(held);
             // The caller may have gone.
             let _ = sender.send(answers);
@@ -106,7 +106,7 @@ impl App {
         let commands = requests.into_iter();
         let commands = commands.map(|request| Decide::new(experiment.clone(), request));
         let (sender, receiver) = oneshot::channel();
-        // Dropped with this future when the caller goes: nobody computes for one who is gone.
+        // Dropped with this future when the caller leaves, which ends the computation.
         let waiting = Arc::new(());
         let is_wanted = {
             let waiting = Arc::downgrade(&waiting);

@@ -26,7 +26,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let (bytes, share) = read(app, body, app.settings.max_body).await?;
-        // A request that says nothing says `{}`: nobody should have to send that.
+        // An empty body stands for `{}`.
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
         }
@@ -56,10 +56,10 @@ const LEAST: usize = 64 << 10;
 pub async fn read(app: &App, body: Body, limit: usize) -> Result<(Bytes, Vec<Share>), Problem> {
     let mut body = pin!(body);
     let mut all = Vec::new();
-    // Taken as the body comes: somebody who only announces a long one takes nothing from others.
+    // Reserved as the body arrives: announcing a long one reserves nothing.
     let (mut shares, mut shared) = (Vec::new(), 0);
     let announced = body.size_hint().exact().map_or(limit, |n| n as usize);
-    // Whoever announces it is refused at once; what is sent nevertheless is the pipeline's to drop.
+    // Refused at once where it is announced; the pipeline drops what is sent nevertheless.
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long(limit));
     }

@@ -1,4 +1,4 @@
-//! The way out: requests that this program makes itself.
+//! HTTP client for the requests that this program makes.
 
 use std::sync::Arc;
 use std::time::Duration;

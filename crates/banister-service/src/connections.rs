@@ -27,7 +27,7 @@ const CONNECTION: usize = 256 << 10;
 const SEND_BUFFER: usize = 64 << 10;
 /// Descriptors where the system sets no limit.
 const UNLIMITED: usize = 1 << 20;
-/// Milliseconds for which a caller whom we do not wait for may be silent at least.
+/// Least silence, in milliseconds, of a connection that may be closed for a new one though its caller reads.
 const IDLE: u64 = 1000;
 
 /// Most connections that descriptors and memory allow: three in four descriptors, a quarter of the memory.
@@ -59,7 +59,7 @@ struct Shared {
     /// By address and number.
     open: Mutex<HashMap<IpAddr, HashMap<u64, Arc<Entry>>>>,
     next: AtomicU64,
-    /// Connections with a descriptor, those that were told to end too.
+    /// Connections with a descriptor, ending ones too.
     live: AtomicUsize,
 }
 
@@ -112,7 +112,7 @@ impl Connections {
         self.0.begun.elapsed().as_millis() as u64
     }
 
-    /// Takes a connection, for which another one may have to give way.
+    /// Accepts a connection, and closes another where there are too many.
     fn admit(&self, stream: TcpStream) -> io::Result<Connection> {
         let own = &*self.0;
         let address = network(stream.peer_addr()?.ip());
@@ -121,7 +121,7 @@ impl Connections {
         let live = own.live.load(Relaxed);
         if has_too_many || live >= own.most {
             let others = (open.iter()).filter(|(other, _)| !has_too_many || **other == address);
-            // Who does not read goes first, then who has been silent longest.
+            // Callers that do not read go first, then those that have been silent longest.
             let entries = others.flat_map(|(_, entries)| entries.values());
             let first = entries
                 .min_by_key(|entry| (!entry.is_stalled.load(Relaxed), entry.moved.load(Relaxed)));
@@ -130,7 +130,7 @@ impl Connections {
                 entry.is_stalled.load(Relaxed) || silent >= IDLE
             });
             own.metrics.connection_cut();
-            // Those told to end have their descriptors for a moment more.
+            // Ending connections keep their descriptors for a moment.
             let Some(first) = first.filter(|_| live < own.most + own.most / 8) else {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             };

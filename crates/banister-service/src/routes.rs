@@ -74,7 +74,7 @@ pub enum Takes {
 pub enum Gives {
     /// JSON of a schema.
     Json(&'static str),
-    /// The same, or a page for people.
+    /// JSON of a schema, or a page for people.
     Page(&'static str),
     /// Something else, by media types.
     Media(&'static [&'static str]),

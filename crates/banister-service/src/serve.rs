@@ -41,7 +41,7 @@ const BUFFER: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A setting, a certificate or the log is not as it must be.
+    /// A setting, a certificate or the log is invalid.
     #[error("{0}")]
     Setting(String),
     /// The operating system refused something.
@@ -71,8 +71,8 @@ pub fn serve(
     runtime.block_on(run(settings, started))
 }
 
-/// Refuses at once what no waiting will mend: a file that is no log, a password that is wrong. What may
-/// pass (a database that is not up yet, a full disk) is waited for while serving.
+/// Refuses at once what waiting cannot mend: a file that is no log, a password that is wrong. What may pass (a database
+/// that is not up yet, a full disk) is waited for while serving.
 fn check_log(settings: &Settings) -> Result<(), ServeError> {
     let database = &settings.database;
     let about = |reason: String| ServeError::Setting(format!("{}: {reason}", database.shown()));
@@ -108,7 +108,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     }
 }
 
-/// Refuses a place where no waiting will make a file.
+/// Refuses a path at which waiting makes no file.
 fn check_path(path: &Path) -> Result<(), &'static str> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
@@ -150,9 +150,9 @@ async fn run(
             Some(tls)
         }
     };
-    // Whoever reads the address may tell the process to stop at once.
+    // A caller that reads the address may stop the process at once.
     let stop = StopSignals::new().map_err(system("listening to signals"))?;
-    // Whoever reads the address may also ask at once; but an outage of the log is no reason to say nothing.
+    // It may also send requests at once; but an outage of the log does not hold the address back for long.
     let begun = Instant::now();
     while !app.is_ready() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(5)).await;

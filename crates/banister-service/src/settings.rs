@@ -11,7 +11,7 @@ use crate::middleware::rate::Amounts;
 use crate::tls::Files;
 use crate::webhooks::{self, Hook};
 
-/// Settings as far as somebody gave them.
+/// Settings as given; absent ones are filled in by `check`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
@@ -27,7 +27,7 @@ pub struct Given {
     pub tls_key: Option<PathBuf>,
     /// File with the secret that signs leases, 64 hexadecimal digits: by default another one after every start.
     pub lease_key: Option<PathBuf>,
-    /// Tokens are asked for even on loopback with none made yet.
+    /// Tokens are required even on loopback before one is made.
     pub require_token: Option<bool>,
     /// Longest body in bytes.
     pub max_body: Option<usize>,
@@ -43,15 +43,15 @@ pub struct Given {
     pub open_bytes: Option<usize>,
     /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
     pub rate: Option<f64>,
-    /// Bytes of bodies per second, of the same.
+    /// Bytes of bodies per second of one token or address; 0: any number.
     pub bytes_rate: Option<f64>,
-    /// Seconds of work per second, of the same.
+    /// Seconds of work per second of one token or address; 0: any number.
     pub work: Option<f64>,
     /// Requests per second about one experiment; 0: any number.
     pub experiment_rate: Option<f64>,
-    /// Bytes of bodies per second, of the same.
+    /// Bytes of bodies per second about one experiment; 0: any number.
     pub experiment_bytes_rate: Option<f64>,
-    /// Seconds of work per second, of the same.
+    /// Seconds of work per second about one experiment; 0: any number.
     pub experiment_work: Option<f64>,
     /// Seconds after which a request is given up.
     pub timeout: Option<f64>,
@@ -89,9 +89,9 @@ impl Given {
         toml::from_str(text)
     }
 
-    /// These settings, and where they are silent the other ones.
+    /// These settings, completed by the other ones.
     pub fn or(self, other: Self) -> Self {
-        // Where the log is, is one thing said in two ways: whoever says it one way means neither of the other's.
+        // `data_dir` and `database` both locate the log: giving either overrides both of the other settings.
         let place = if self.data_dir.is_some() || self.database.is_some() {
             (self.data_dir, self.database)
         } else {
@@ -175,7 +175,7 @@ impl Given {
             self.pg_statement_timeout,
             defaults.statement_timeout,
         )?;
-        // Who waits for a service that froze gets the log once PostgreSQL has taken it away.
+        // A service that waits for a frozen one gets the log once PostgreSQL has taken it away.
         if lock_timeout <= idle_timeout {
             let allowed = "must be longer than `pg_idle_timeout`";
             return Err(invalid(

@@ -1,7 +1,7 @@
 //! Webhooks: notices to receivers that the operator names, signed and tried again until they arrive.
 //!
 //! The log is the outbox ([`banister_engine::Deliver`]). Every receiver has a thread of its own, so that one that hangs
-//! delays no other, and nobody waits for them when the service stops: a claim that nobody carried out ends by itself.
+//! delays no other, and the service stops without waiting for them: a claim that was not carried out expires.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

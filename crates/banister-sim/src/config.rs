@@ -15,7 +15,7 @@ pub const MAX_CHECKPOINTS: usize = 1000;
 const MAX_DELAY: u64 = 1_000_000;
 
 /// Rounds, runs and delays of an experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
     /// Rounds per run.
@@ -30,23 +30,23 @@ pub struct RunConfig {
     pub delay: Delay,
     /// Rounds between two deliveries of arrived outcomes.
     pub batch: u64,
-    /// Common random numbers for all agents: the n-th pull of an arm brings the same whoever pulls it, and
-    /// where actions change every round has its own noise. Differences between agents are then less noisy
-    /// than the agents themselves.
+    /// Common random numbers for all agents: the n-th pull of an arm brings the same outcome to every agent; where
+    /// actions change, every round has its own noise. Differences between agents are then less noisy than the agents
+    /// themselves.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub coupled: bool,
 }
 
 /// Rounds after which an outcome arrives: a random number, uniform up to the one given or between two.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 #[serde(expecting = "must be a whole number, two of them, or a table of two by arm or by segment")]
 pub enum Delay {
-    /// The longest of all.
+    /// Longest delay; the shortest is 0.
     UpTo(u64),
-    /// The shortest and the longest of all.
+    /// Shortest and longest delay.
     Between([u64; 2]),
-    /// The same of arms or of segments, by name; others' outcomes arrive at once.
+    /// Shortest and longest delay by the name of an arm or a segment; outcomes of others arrive at once.
     ByName(BTreeMap<String, [u64; 2]>),
 }
 
@@ -82,7 +82,7 @@ impl Default for RunConfig {
 }
 
 /// An experiment as declared in TOML or JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentConfig {
     /// Name of this instance in results.

@@ -18,8 +18,7 @@ pub struct CustomExperiment {
     pub name: String,
     /// Rounds, runs and delays.
     pub run: RunConfig,
-    /// The problem as agents are told it. Where actions change: [`Problem::contextual`], or any problem with
-    /// features.
+    /// The problem as agents see it. Where actions change: [`Problem::contextual`], or any problem with features.
     pub problem: Problem,
     /// The environment that agents play in.
     pub environment: Arc<dyn CustomEnvironment>,

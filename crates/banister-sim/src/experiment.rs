@@ -175,8 +175,8 @@ impl Experiment {
         Ok(self)
     }
 
-    /// The experiment of one run, without agents, where every run draws an instance of its own: a linear
-    /// environment with θ, μ and a list of actions. `None` where all runs meet the same instance.
+    /// The experiment of one run, without agents, where every run draws an instance of its own: a linear environment
+    /// with θ, μ and a list of actions. `None` where all runs play the same instance.
     ///
     /// # Errors
     /// A run beyond the published instances.
@@ -232,8 +232,8 @@ impl Experiment {
         set + solver
     }
 
-    /// First stream of runs. A linear instance may have been drawn from the first streams of the same seed;
-    /// its runs must not meet those numbers again.
+    /// First stream of runs. A linear instance may have been drawn from the first streams of the same seed; its runs
+    /// must not draw those numbers again.
     pub(crate) fn first_stream(&self) -> u64 {
         let shared = self.resolved.environment.parameter_seed() == Some(self.resolved.run.seed);
         if shared { 1 << 62 } else { 0 }
@@ -253,7 +253,7 @@ impl Experiment {
         &self.environment
     }
 
-    /// The problem as agents are told it.
+    /// The problem as agents see it.
     pub fn problem(&self) -> &Problem {
         &self.problem.declared
     }

@@ -189,7 +189,7 @@ impl Agent for Recorder {
         }
         self.t += 1;
         if is_last {
-            // Nobody waits for it where the plan has failed.
+            // It has no receiver where the plan has failed.
             let _ = self.sender.send(std::mem::take(&mut self.log));
         }
         Ok(decision)

@@ -131,8 +131,8 @@ fn infeasible() -> Error {
     Error::invalid("environment.costs", "infeasible", allowed)
 }
 
-/// Poses the limit of certified play for arms whose means stay. `None` for actions with features, whose
-/// outcomes tell of one another, and where actions or means change or are unknown.
+/// Poses the limit of certified play for arms whose means stay. `None` for actions with features, whose outcomes inform
+/// about one another, and where actions or means change or are unknown.
 pub(crate) fn certified_play(
     problem: &CheckedProblem,
     guardrails: &[GuardrailInfo],

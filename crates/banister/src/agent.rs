@@ -12,29 +12,29 @@ use crate::monitor::{Assumption, Monitor, OnBreach};
 use crate::problem::{ArmRanges, ArmWeights};
 use crate::round::{Outcome, Pending, Round};
 
-/// An agent: publishes policies, takes outcomes.
+/// An agent: publishes policies and learns from outcomes.
 ///
 /// To add one, implement [`crate::toolkit::Learner`], or this trait, and give it a variant in the registry,
-/// `banister_rivals::AgentConfig`; every face of banister then knows it by its `kind`. The simulator also plays agents
-/// that are not registered.
+/// `banister_rivals::AgentConfig`; every interface of banister then knows it by its `kind`. The simulator also plays
+/// agents that are not registered.
 pub trait Agent: Send {
     /// The policy for a round, with its certificate. It depends on what was observed and announced, not on policies
     /// asked for in between.
     fn decide(&mut self, round: &Round) -> Result<&Decision, Error>;
 
-    /// Refuses an outcome that would not be taken after `others` more; nothing changes. By default everything is
-    /// taken.
+    /// Refuses an outcome that could not be observed after `others` more; changes nothing. By default accepts
+    /// everything.
     fn check(&self, outcome: &Outcome, others: u64) -> Result<(), Error> {
         let _ = (outcome, others);
         Ok(())
     }
 
-    /// Takes an outcome. Nothing changes if any number is refused.
+    /// Observes an outcome. Nothing changes if any number is refused.
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error>;
 
-    /// Announces that an action was drawn and that its outcome comes later. Arms share δ in the order in which they
-    /// are first drawn, which no outcome can have a say in; the monitor restores the order of decisions. Outcomes that
-    /// come at once need no announcement.
+    /// Announces that an action was drawn and that its outcome comes later. Arms share δ in the order in which they are
+    /// first drawn, which no outcome may influence; the monitor restores the order of decisions. Outcomes that come at
+    /// once need no announcement.
     fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
         let _ = pending;
         Ok(())
@@ -47,7 +47,7 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Arms, counts and monitor. By default nothing is known, and every decision may be another one.
+    /// Arms, counts and monitor. By default nothing is known, and every decision may differ.
     fn view(&self) -> AgentView<'_> {
         AgentView {
             is_stale: true,
@@ -62,35 +62,35 @@ pub trait Agent: Send {
         None
     }
 
-    /// Segments told apart, those seen most often first, and the pool of all others last: those at some places. Empty
-    /// from an agent that does not tell segments apart.
+    /// Segments with a policy of their own, the most frequent first, and the pool of all others last: those at some
+    /// places. Empty from an agent without segments.
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
         let _ = places;
         Vec::new()
     }
 
     /// Lifts of the arms: means of one signal (0 the reward, 1 + i guardrail i), or of each, against the safe arm's. Empty
-    /// from an agent that does not say; signals with other intervals than `mixture`, or that drift, are left out.
+    /// from an agent that does not compute them; signals with other intervals than `mixture`, or that drift, are left out.
     fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
         let _ = signal;
         Vec::new()
     }
 
-    /// Most that learning on could still earn. `None` from an agent that does not say, where means may drift, and until the
-    /// safe action's margin is proven.
+    /// Upper bound on what further learning could still earn. `None` from an agent that does not compute it, where
+    /// means may drift, and until the safe action's margin is proven.
     fn worth_left(&mut self) -> Option<WorthLeft> {
         None
     }
 
-    /// Settles: from now on the policy of [`Agent::worth_left`] is played instead of one that explores, as long as
-    /// bounds in force certify it, else the one that is the best by then. It goes on learning, and is watched as
-    /// before; a change of arms or weights has the policy found anew, and forgetting all ends it, as `false` does.
+    /// Settles: plays the policy of [`Agent::worth_left`] instead of one that explores, as long as bounds in force
+    /// certify it, else the one that is best at that time. Learning and monitoring go on; a change of arms or weights
+    /// has the policy found anew, and forgetting all ends it, as `false` does.
     fn settle(&mut self, settled: bool) -> Result<(), Error> {
         let allowed = "this agent cannot settle: `opb` can";
         Err(Error::invalid("settled", settled, allowed))
     }
 
-    /// Tells floors under the probabilities of arms, in place of those told before; the next policy keeps them.
+    /// Sets floors under the probabilities of arms, in place of the former ones; the next policy keeps them.
     fn set_floors(&mut self, floors: &Floors) -> Result<(), Error> {
         if floors.is_empty() {
             return Ok(());
@@ -110,8 +110,8 @@ pub trait Agent: Send {
         Ok(())
     }
 
-    /// Offers one more arm, with its features where arms have any and its ranges and weights where they are by arm, or one
-    /// again that was retired. Its number is returned.
+    /// Offers a new arm, with its features where arms have any and its ranges and weights where they are by arm, or a
+    /// retired one again. Returns its number.
     fn add_arm(
         &mut self,
         name: &str,
@@ -124,14 +124,14 @@ pub trait Agent: Send {
         Err(Error::invalid("arm", name, allowed))
     }
 
-    /// An arm has changed, as somebody knows: what was learned of it is forgotten, and outcomes of its decisions so far
-    /// are not learned when they come.
+    /// Forgets an arm that is known to have changed: what was learned of it, and outcomes still to come of its
+    /// decisions so far.
     fn forget_arm(&mut self, arm: usize) -> Result<(), Error> {
         let allowed = "nothing is known of single arms by this agent";
         Err(Error::invalid("arm", arm, allowed))
     }
 
-    /// Tells other weights of an arm, such as new prices: all or nothing. They count from the next decision on, and
+    /// Sets other weights of an arm, such as new prices: all or nothing. They count from the next decision on, and
     /// nothing is forgotten.
     fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
         let _ = weights;
@@ -139,60 +139,60 @@ pub trait Agent: Send {
         Err(Error::invalid("arm", arm, allowed))
     }
 
-    /// Stops offering an arm; it keeps its number, and late outcomes of it are taken.
+    /// Stops offering an arm; it keeps its number, and late outcomes of it are accepted.
     fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
         let allowed = "the arms of this agent are fixed";
         Err(Error::invalid("arm", arm, allowed))
     }
 
-    /// Starts its random stream afresh, where it samples to decide: every seed and number of a stream give another
+    /// Restarts its random stream, where it samples to decide: every pair of a seed and a stream number gives another
     /// one. Most agents compute their policies and have none.
     fn reseed(&mut self, seed: u64, stream: u64) {
         let _ = (seed, stream);
     }
 
-    /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`. Warm starts are dropped, here and
-    /// there: the restored agent and this one go on bit by bit. User-supplied agents need not have any.
+    /// The whole state as versioned JSON, for `banister_rivals::AgentConfig::restore`. Drops warm starts, so that this
+    /// agent and the restored one go on alike to the bit. User-supplied agents need not have any.
     fn save(&mut self) -> Result<String, Error> {
         let reason = "this agent has no snapshots".into();
         Err(Error::Snapshot { reason })
     }
 }
 
-/// Answer of a person to alarms.
+/// A person's response to alarms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlarmAnswer {
-    /// They were seen: the tests start anew, and nothing is forced any more.
+    /// Acknowledges them: the tests start anew, and nothing is forced any more.
     Acknowledge,
-    /// Another reaction from now on.
+    /// Sets another reaction from now on.
     OnBreach(OnBreach),
 }
 
 /// Arms, counts and monitor of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentView<'a> {
-    /// Every arm there ever was, by its number.
+    /// All arms, retired ones too, by number.
     pub arms: &'a [Arm],
     /// Number of the safe action in the last round.
     pub safe: usize,
-    /// Number of actions in the last round, or of arms there ever were.
+    /// Number of actions in the last round, or of all arms, retired ones too.
     pub actions: usize,
     /// Outcomes taken.
     pub outcomes: u64,
     /// True if the next decision may differ from the last one in the same round: something that it rests on has
     /// changed, or it is drawn anew every time.
     pub is_stale: bool,
-    /// True if every decision is another one, since it draws random numbers to decide.
+    /// True if it draws random numbers to decide, so that every decision may differ.
     pub samples: bool,
     /// The tests of its assumptions, and their alarms; `None` for an agent that is not watched.
     pub monitor: Option<&'a Monitor>,
     /// True if it has settled ([`Agent::settle`]).
     pub is_settled: bool,
-    /// Policies by segment: of segments told apart, and of the pool; 0 from an agent that tells none apart.
+    /// Number of policies by segment, the pool's included; 0 from an agent without segments.
     pub segment_policies: usize,
     /// Names of segments with statistics of their own, by the numbers that alarms give.
     pub segment_names: &'a [String],
-    /// Names of segments that there is room for.
+    /// Most segments whose names it keeps.
     pub max_segments: usize,
 }
 
@@ -210,7 +210,7 @@ impl AgentView<'_> {
     }
 }
 
-/// Estimates of every arm there ever was, or of every action of a round, in their order.
+/// Estimates of all arms, retired ones too, or of every action of a round, in their order.
 pub fn estimates(agent: &mut dyn Agent, round: &Round) -> Vec<ArmEstimate> {
     let mut all = Vec::new();
     while let Some(estimate) = agent.estimate(round, all.len()) {
@@ -219,7 +219,7 @@ pub fn estimates(agent: &mut dyn Agent, round: &Round) -> Vec<ArmEstimate> {
     all
 }
 
-/// Takes many outcomes: all, or, if one is refused, none.
+/// Observes many outcomes: all, or none if one is refused.
 pub fn observe_all<'a>(
     agent: &mut dyn Agent,
     outcomes: impl Iterator<Item = Outcome<'a>> + Clone,

@@ -38,7 +38,7 @@ pub struct Estimate {
     pub upper: f64,
 }
 
-/// A segment, or the pool of those that are not told apart, for inspection.
+/// A segment, or the pool of those without a policy of their own, for inspection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SegmentView {
     /// Name of the segment; `None` for the pool.
@@ -78,13 +78,13 @@ impl Estimate {
         }
     }
 
-    /// The same for a guardrail's signal.
+    /// Converts from standard units of a guardrail's signal.
     pub(crate) fn of_guardrail(guardrail: &Standard, mean: Option<f64>, ends: Interval) -> Self {
         Self::in_units(&guardrail.signal, guardrail.direction, mean, ends)
     }
 }
 
-/// Shows an arm of estimates by arm, given their place and its number.
+/// Estimates of an arm, given the place of its statistics and its number.
 pub fn of_arm(
     problem: &CheckedProblem,
     estimates: &Estimates,

@@ -1,4 +1,4 @@
-//! Arms by number: a number is an arm's for ever.
+//! Arms by number; a number is never given to another arm.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,12 @@ pub struct Arm {
     /// Ranges that it brought when it was added.
     #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
     pub ranges: ArmRanges,
-    /// Weights that it brought, or that were told of it since.
+    /// Weights that it brought, or that were set since.
     #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
     pub weights: ArmWeights,
 }
 
-/// Every arm there ever was, and the columns of those on offer.
+/// All arms, retired ones too, and the columns of those on offer.
 #[derive(Debug, Clone, Default)]
 pub struct Arms {
     list: Vec<Arm>,
@@ -56,12 +56,12 @@ impl Arms {
         self.place();
     }
 
-    /// Every arm there ever was.
+    /// All arms, retired ones too.
     pub fn list(&self) -> &[Arm] {
         &self.list
     }
 
-    /// Number of arms there ever were.
+    /// Number of arms, retired ones too.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // A problem has at least one arm.
     pub fn len(&self) -> usize {

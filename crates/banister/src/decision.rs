@@ -32,13 +32,13 @@ pub struct Decision {
     pub fallback: Option<Fallback>,
     /// Probabilities behind the certificate; `None` where the agent proves nothing.
     pub confidence: Option<Confidence>,
-    /// The oldest alarm that nobody has acknowledged yet: an assumption of this certificate is false.
+    /// The oldest unacknowledged alarm: an assumption of this certificate is false.
     pub alarm: Option<Alarm>,
     /// The segment's own part, where there is a policy for each.
     pub segment: Option<SegmentCertificate>,
     /// Number of outcomes this decision is based on.
     pub outcomes: u64,
-    /// Last time that its bounds hold for, as rounds tell it, where means may move: decide anew after it.
+    /// Last time at which its bounds hold, on the clock of rounds, where means may move: decide anew after it.
     pub until: Option<f64>,
 }
 
@@ -174,18 +174,18 @@ pub struct SolverReport {
 pub enum Fallback {
     /// The safe action's costs are not known well enough yet to prove any margin.
     MarginNotProven,
-    /// The solver gave no policy that checks.
+    /// The solver found no policy that passes the check.
     SolverFailed,
-    /// Whoever runs the agent asked for the safe action.
+    /// The caller asked for the safe action.
     Paused,
-    /// An alarm was raised and nobody has acknowledged it yet.
+    /// An alarm was raised and is not acknowledged yet.
     Alarm,
-    /// The solver used up its work before it had a policy that checks.
+    /// The solver ran out of work before it found a policy that passes the check.
     Budget,
     /// Rounding may have undone the regression on the features: their lengths are too far apart, or too
     /// large for λ. Declare `norm`, or a larger `lambda`.
     IllConditioned,
-    /// The rest of a budget over time does not cover the cost that the policy may have.
+    /// The rest of a budget over time does not cover the most that the policy may cost.
     BudgetExhausted,
     /// The experiment has not started yet, or has ended.
     NotRunning,

@@ -64,7 +64,7 @@ pub enum Error {
         /// Reason, naming the part that is wrong.
         reason: String,
     },
-    /// An environment or an agent of the user's own failed. The reason is theirs: look there.
+    /// A user-supplied environment or agent failed. The reason names the fault in its code.
     #[error("user-supplied code failed: {reason}")]
     UserCode {
         /// Reason, in the words of the code that failed.
@@ -87,7 +87,7 @@ impl Error {
     }
 }
 
-/// Refuses NaN and infinity at the door.
+/// Refuses NaN and infinity.
 pub fn finite(field: &str, value: f64) -> Result<f64, Error> {
     if value.is_finite() {
         Ok(value)

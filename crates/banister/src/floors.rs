@@ -1,11 +1,11 @@
-//! Floors under the probabilities of arms, told while an agent runs; `optimism` keeps them.
+//! Floors under the probabilities of arms, set while an agent runs; `optimism` keeps them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// Floors under the probabilities of arms, told while the agent runs.
+/// Floors under the probabilities of arms, set while the agent runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Floors {
@@ -21,7 +21,7 @@ impl Floors {
         self.safe == 0.0 && self.arms.is_empty()
     }
 
-    /// Refuses floors of arms that there are not, or of more than the whole.
+    /// Refuses floors of unknown or repeated arms, and floors that leave nothing free.
     pub(crate) fn check(&self, arms: usize, safe: usize) -> Result<(), Error> {
         let mut total = 0.0;
         for (i, &(arm, f)) in self.arms.iter().enumerate() {

@@ -18,7 +18,7 @@ pub enum Guarantee {
     /// Costs keep the thresholds on average over the rounds, or up to a sum that grows more slowly than
     /// their number; single rounds may break them.
     Cumulative,
-    /// Nothing: costs are not looked at.
+    /// Nothing: costs are ignored.
     Unsafe,
 }
 

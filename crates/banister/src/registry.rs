@@ -74,11 +74,11 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// The agent's entry.
     fn registered(&self) -> &dyn Registered;
 
-    /// The same, to change it.
+    /// The agent's entry, to change it.
     fn registered_mut(&mut self) -> &mut dyn Registered;
 
-    /// The registry described as JSON Schema: every kind of agent with its parameters, their types,
-    /// defaults and meanings. The faces of banister are made from it.
+    /// The registry described as JSON Schema: every kind of agent with its parameters, their types, defaults and
+    /// meanings. The interfaces of banister are made from it.
     ///
     /// ```
     /// use banister::{AgentConfig, Registry as _};
@@ -171,7 +171,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
         self.registered().confidence()
     }
 
-    /// The same, to change it; `None` for an agent that has no such parameter.
+    /// δ, to change it; `None` for an agent that has no such parameter.
     fn delta_mut(&mut self) -> Option<&mut f64> {
         self.registered_mut().delta()
     }
@@ -223,8 +223,8 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
         self
     }
 
-    /// For callers that can only play whole actions: where an agent plays parts of them and is not told
-    /// how, it mixes them with the safe action ([`Play::Mixed`]).
+    /// For callers that can only play whole actions: where an agent plays parts of them and does not declare how, it
+    /// mixes them with the safe action ([`Play::Mixed`]).
     fn with_whole_actions(mut self) -> Self {
         if let Some(given) = self.registered_mut().play() {
             given.get_or_insert(Play::Mixed);

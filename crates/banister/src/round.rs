@@ -16,13 +16,13 @@ use crate::monitor::Origin;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Round<'a> {
-    /// Time, where means may move ([`crate::Drift`]): seconds on the caller's clock, since whenever, with a drift per
+    /// Time, where means may move ([`crate::Drift`]): seconds on the caller's clock, from any origin, with a drift per
     /// hour or day; with one per decision the number of the decision, which the agent counts itself if absent. A clock
     /// that goes back counts as standing still.
     pub time: Option<f64>,
     /// Actions to choose among.
     pub choice: Choice<'a>,
-    /// Segment of users or requests. Agents that do not tell segments apart ignore it.
+    /// Segment of users or requests. Agents without segments ignore it.
     pub segment: Option<&'a str>,
     /// Reason for playing the safe action alone, where the caller has one.
     pub only_safe: Option<Fallback>,

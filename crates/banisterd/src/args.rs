@@ -78,7 +78,7 @@ pub struct Serve {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", env = "BANISTER_TLS_KEY", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<PathBuf>,
-    /// Secret that signs leases, 64 hexadecimal digits; replicas need the same [default: another one after every start]
+    /// Secret that signs leases, 64 hexadecimal digits; replicas need the same [default: a new random one at every start]
     #[arg(long, value_name = "FILE", env = "BANISTER_LEASE_KEY", value_hint = ValueHint::FilePath)]
     pub lease_key: Option<PathBuf>,
     /// Require tokens even on loopback before the first one is created
@@ -130,10 +130,10 @@ pub struct Serve {
     /// Tokens that decide repeat, and report on, their own decisions only
     #[arg(long, env = "BANISTER_OWN_IDS", num_args = 0..=1, default_missing_value = "true")]
     pub own_ids: Option<bool>,
-    /// Seconds that the clock may be away from the log's time before nothing is written [default: 60]
+    /// Largest difference between clock and log time, in seconds, at which the service still writes [default: 60]
     #[arg(long, value_name = "SECONDS", env = "BANISTER_MAX_CLOCK_SKEW")]
     pub max_clock_skew: Option<f64>,
-    /// The clock is right now, whatever the log's last event says: go on from here
+    /// Trust the current clock even if it contradicts the log's last event
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub accept_clock: Option<bool>,
     /// Seconds without a proof that the log answers, after which the service is not ready [default: 3]

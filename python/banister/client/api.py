@@ -53,7 +53,7 @@ class Api(Calls):
             context: how many numbers the context of every decision has, or its `Features`.
             dimension: instead of arms, number of features of the actions that a decision brings.
             safe_action: with `dimension`, the features of the safe action.
-            segments: names of segments that are told apart from the start; or a dictionary with the `fields`
+            segments: names of segments with their own policies from the start; or a dictionary with the `fields`
                 that segments are made from, and those `known`. Every decision then brings its `segment`.
             reward: a `banister.Reward` or a dictionary with its keys; in [0, 1] unless given.
             signals: ranges by name, `{"input_tokens": [0, 8000]}`, of what guardrails with `weights` are sums of.
@@ -66,6 +66,11 @@ class Api(Calls):
                 are counted as missing.
             budgets: `{"spend": {"amount": 50, "per": "day"}}`, most that decisions may cost in sum, by guardrail;
                 also `when_exhausted` ("safe" or "refuse") and `pacing`. A list of them, where their periods differ.
+            unit: what is randomised and learned once, `{"name": "user", "period": "7d"}`.
+            stop_when: `{"worth_left": 0.001}`, when to settle on a policy.
+            rollout: when it runs, and how much of the traffic may leave the safe arm.
+            flag: `{}` or its `values` and `events`, to evaluate it with OpenFeature.
+            a_a: True if all arms are the same.
         """
         body = bodies.declaration(name, **declaration)
         return (yield from self._change(name, make_call("POST", ROOT, body, repeatable=False), body))
@@ -106,8 +111,11 @@ class Api(Calls):
         default_outcome: Mapping[str, Any] | None = UNCHANGED,
         budgets: Mapping[str, BudgetLike] | None = UNCHANGED,
         on_breach: Literal["safe", "relearn", "alert"] = UNCHANGED,
+        stop_when: Mapping[str, float] | None = UNCHANGED,
+        settled: bool = UNCHANGED,
+        rollout: Mapping[str, Any] | None = UNCHANGED,
     ) -> Steps[Experiment]:
-        """Changes what is given; `ttl_seconds=None` takes the time to live away, `budgets` replaces all budgets.
+        """Changes what is given; `ttl_seconds=None` removes the time to live, `budgets` and `rollout` are replaced.
 
         `on_breach` is the reaction to alarms from now on; "relearn" only where it was declared.
         """
@@ -119,6 +127,9 @@ class Api(Calls):
             "default_outcome": default_outcome,
             "budgets": budgets,
             "on_breach": on_breach,
+            "stop_when": stop_when,
+            "settled": settled,
+            "rollout": rollout,
         }
         return (yield from self._patch(name, bodies.change(**fields)))
 

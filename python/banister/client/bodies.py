@@ -62,6 +62,11 @@ class Declaration(TypedDict, total=False):
     ttl_seconds: float | None
     default_outcome: Mapping[str, Any] | None
     budgets: Mapping[str, BudgetLike] | None
+    unit: Mapping[str, Any] | None
+    stop_when: Mapping[str, float] | None
+    rollout: Mapping[str, Any] | None
+    flag: Mapping[str, Any] | None
+    a_a: bool
 
 
 #: Most entries of a batch that the service takes by default, and half of the longest body.

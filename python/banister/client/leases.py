@@ -132,11 +132,12 @@ class Lease:
                     results = batch_results(json.loads(content), key, _ANSWERS[key], len(piece))
                     refused = [result for result in results if isinstance(result, ServiceError)]
                     self.refused += len(refused)
-                    self.error = (refused or [self.error])[-1]
+                    if refused:
+                        self.error = refused[-1]
                 del self._sending[0]
 
     def close(self) -> None:
-        """Reports what waits, if the service can be reached, and ends the thread; the safe arm is played from then on."""
+        """Reports what waits, if the service can be reached, and ends the thread; then the safe arm is played."""
         self._closed.set()
         self._thread.join()
         try:
@@ -159,7 +160,7 @@ class Lease:
         sent = _clock()
         try:
             self._holder.accept(self._post("leases", json.dumps(self._terms).encode()), sent)
-        except (ServiceError, ValueError) as error:
+        except Exception as error:  # Without its thread, a lease would not be renewed any more.
             self.error = error
             return False
         return True
@@ -167,17 +168,14 @@ class Lease:
     def _keep(self) -> None:
         failures = 0 if self.seconds_left else 1
         while True:
-            if failures:
-                due = self._once.pause(failures, Lost("", sent=True))
-            else:
-                due = max(self.seconds_left / 2, _LEAST)
+            due = self._once.pause(failures, Lost("", sent=True)) if failures else max(self.seconds_left / 2, _LEAST)
             renewal = time.monotonic() + due
             while (left := renewal - time.monotonic()) > 0:
                 if self._closed.wait(min(left, self._every)):
                     return
                 try:
                     self.flush()
-                except ServiceError as error:
+                except Exception as error:
                     self.error = error
             failures = 0 if self._renew() else failures + 1
 

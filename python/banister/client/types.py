@@ -111,7 +111,7 @@ class Alarm(Answer):
     #: Number of its event.
     number: int
     #: Time at which it was raised.
-    since: Any
+    since: datetime
     #: Kind of evidence.
     kind: AlarmKind
     #: The alarm in a sentence.
@@ -121,7 +121,7 @@ class Alarm(Answer):
     #: True if it forces the safe action until it is acknowledged.
     forces_safe: bool
     #: Time at which a person acknowledged it.
-    acknowledged: Any
+    acknowledged: datetime | None
     #: Name of the token with which that was.
     acknowledged_by: str | None
     #: Name of the arm, where it is about one.
@@ -230,7 +230,7 @@ class Assumption(Answer):
 
     #: The assumption, in words.
     text: str
-    #: True if something would notice were it false.
+    #: True if a test would notice that it is false.
     watched: bool
 
 
@@ -245,7 +245,7 @@ class Audit(DecisionMethods):
     #: The number of its event.
     number: int
     #: Time.
-    time: Any
+    time: datetime
     #: The action drawn.
     action: str
     #: Its number.
@@ -270,7 +270,7 @@ class Audit(DecisionMethods):
     taken: str | None
     #: In shadow mode: the caller's own probability of it.
     propensity: float | None
-    #: Beliefs about the policy's actions and the safe one, when it was decided.
+    #: Estimates of the policy's actions and the safe one, when it was decided.
     known: tuple[KnownAction, ...]
     #: Status.
     status: DecisionStatus
@@ -299,7 +299,7 @@ class AuditEvent(Answer):
     #: Its number in the log.
     number: int
     #: Time.
-    time: Any
+    time: datetime
     #: `decision`, `part`, `outcome`, `default`, `missing` or `cancelled`.
     kind: str
     #: Name of the token, `anonymous` where none was needed, `banister` for the service itself.
@@ -326,12 +326,12 @@ class BudgetState(Answer):
     per: Period
     #: Reaction to an amount that does not even cover the safe action.
     when_exhausted: WhenExhausted
-    #: True if the policy leans to the safe action as soon as the amount would not last for the period.
+    #: True if the policy shifts to the safe action as soon as the amount would not last for the period.
     pacing: bool
     #: Start of the period.
-    period_start: Any
+    period_start: datetime
     #: End of the period, and start of the next.
-    period_end: Any
+    period_end: datetime
     #: Costs reported for decisions of this period.
     spent: float
     #: Most that those decisions may cost whose cost was not reported yet.
@@ -374,13 +374,13 @@ class Certificate(CertificateMethods):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Answer):
-    """One thing that was looked at."""
+    """One check of an experiment."""
 
     #: Name, such as `assignment`.
     name: str
     #: Verdict.
     light: Light
-    #: Why, in a sentence.
+    #: Reason for the verdict, in a sentence.
     reason: str
 
 
@@ -428,7 +428,7 @@ class Decision(DecisionMethods):
     #: The number of its event.
     number: int
     #: Time.
-    time: Any
+    time: datetime
     #: The action drawn.
     action: str
     #: Its number.
@@ -456,7 +456,7 @@ class DecisionSummary(Answer):
     #: The number of its event.
     number: int
     #: Time.
-    time: Any
+    time: datetime
     #: The action drawn.
     action: str
     #: Its probability.
@@ -512,7 +512,7 @@ class Experiment(ExperimentMethods):
     #: True in shadow mode: the caller's own action is what happens.
     shadow: bool
     #: Time of creation.
-    created: Any
+    created: datetime
     #: Arms that are offered.
     arms_offered: int
     #: Context that every decision brings: how many numbers, or its fields.
@@ -529,7 +529,7 @@ class Experiment(ExperimentMethods):
     alarm: ForcedSafe | None
     #: Set while a budget refuses decisions.
     refusing: Refusing | None
-    #: Alarms that nobody has acknowledged yet, oldest first.
+    #: Unacknowledged alarms, oldest first.
     alarms: tuple[Alarm, ...]
     #: Its last event in the log.
     number: int
@@ -562,10 +562,10 @@ class Experiment(ExperimentMethods):
     ttl_seconds: float | None
     #: The outcome of a decision that never got one; without it such decisions are counted as missing.
     default_outcome: dict[str, Any] | None
-    #: Condition under which the policy settles by itself.
+    #: Condition under which the policy settles without a request.
     stop_when: dict[str, Any] | None
     #: Time at which it settled: it explores no more, and is watched as before.
-    settled: Any
+    settled: datetime | None
     #: The flag that it is to OpenFeature clients.
     flag: dict[str, Any] | None
     #: When it runs, and how much of the traffic it may lead away from the safe action.
@@ -593,7 +593,7 @@ class ExperimentReport(Answer):
     earned: LiftInterval | None
     #: One entry per guardrail.
     guardrails: tuple[GuardrailReport, ...]
-    #: Can it be trusted?
+    #: Checks of the assumptions behind the numbers.
     health: Health
     #: Alarms, acknowledged ones too, oldest first.
     alarms: tuple[Alarm, ...]
@@ -608,7 +608,7 @@ class ExperimentState(Answer):
     #: Its last event.
     number: int
     #: Time of the state.
-    time: Any
+    time: datetime
     #: Outcomes known.
     outcomes: int
     #: The policy now; where decisions bring their actions, the last one.
@@ -621,7 +621,7 @@ class ExperimentState(Answer):
     arms: tuple[ArmState, ...]
     #: Set while the safe action is forced.
     alarm: ForcedSafe | None
-    #: Alarms that nobody has acknowledged yet, oldest first.
+    #: Unacknowledged alarms, oldest first.
     alarms: tuple[Alarm, ...]
     #: Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     evidence: tuple[Evidence, ...]
@@ -632,13 +632,21 @@ class ExperimentState(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Exposed(Answer):
+    """A decision that a lease made."""
+
+    #: Its id: outcomes are reported under it.
+    decision: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForcedSafe(Answer):
     """Reason for which the safe action is forced."""
 
     #: Reason.
     reason: Fallback
     #: Time at which it began.
-    since: Any
+    since: datetime
     #: The first decision that was forced, as `@` and its number; null while it is only paused.
     decision: str | None
 
@@ -696,7 +704,7 @@ class GuardrailReport(Answer):
     threshold: float | None
     #: The policy's cost as certified now.
     certified: float | None
-    #: True unless a monitor holds it for breached and nobody has acknowledged that.
+    #: True unless a monitor found a breach that is not acknowledged yet.
     held: bool
     #: Price in words: the gain of a looser threshold.
     price: str | None
@@ -709,10 +717,10 @@ class Health(Answer):
     #: Name of the experiment.
     experiment: str
     #: The log's time.
-    time: Any
+    time: datetime
     #: The worst light of all.
     light: Light
-    #: Everything that was looked at.
+    #: All checks.
     checks: tuple[Check, ...]
 
 
@@ -785,15 +793,15 @@ class Lifts(Answer):
     #: Its last event.
     number: int
     #: The log's time.
-    time: Any
+    time: datetime
     #: One entry per arm and signal; each interval holds at all times with its confidence, for itself.
     lifts: tuple[ArmLift, ...]
-    #: Most that learning on could still earn; null where it is not known.
+    #: Upper bound on what further learning could still earn; null where it is unknown.
     worth_left: WorthLeft | None
-    #: That, in a sentence.
+    #: The worth left, in a sentence.
     enough: str | None
     #: Time at which the policy settled.
-    settled: Any
+    settled: datetime | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -801,7 +809,7 @@ class Minute(Answer):
     """Counts of one minute."""
 
     #: Beginning of the minute.
-    time: Any
+    time: datetime
     #: Decisions.
     decisions: int
     #: Outcomes.
@@ -845,7 +853,7 @@ class Point(Answer):
     """A policy at some moment."""
 
     #: Time of publication.
-    time: Any
+    time: datetime
     #: Its estimated reward.
     reward: Estimate
     #: Its optimistic reward.
@@ -854,7 +862,7 @@ class Point(Answer):
     forced: bool
     #: One entry per guardrail; of scope `overall`, certified for all segments together.
     guardrails: tuple[GuardrailPoint, ...]
-    #: Lifts of the reward over the safe arm's by then, by arm, where arms are few.
+    #: Lifts of the reward over the safe arm's at that time, by arm, where arms are few.
     lifts: tuple[tuple[Any, ...], ...] = ()
     #: The segment that reward, estimates and guardrails of scope `each` are of, where decisions have one.
     segment: SegmentCertificate | None = None
@@ -880,7 +888,7 @@ class Refusing(Answer):
     #: Guardrail whose budget it is.
     guardrail: str
     #: End of the period.
-    until: Any
+    until: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -940,7 +948,7 @@ class SegmentGuardrail(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentRow(Answer):
-    """A segment, or the pool of those that are not told apart."""
+    """A segment, or the pool of those without a policy of their own."""
 
     #: Name of the segment; null for the pool.
     name: str | None

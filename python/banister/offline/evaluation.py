@@ -37,7 +37,7 @@ class Estimate:
     confidence: float
     #: Rounds of the log.
     n: int
-    #: Number of rounds of the policy itself that would tell as much (Kish), after clipping.
+    #: Number of rounds of the policy itself that would be as informative (Kish), after clipping.
     effective_sample_size: float
     #: Before clipping.
     largest_weight: float

@@ -45,7 +45,7 @@ def compare(
 ) -> ComparisonResult:
     """Compares agents on the same instances and the same outcomes: `banister compare`.
 
-    All agents meet the same outcomes: the n-th pull of an arm brings the same whoever pulls it. So
+    All agents share outcomes: the n-th pull of an arm brings the same outcome to each of them. So
     differences between agents are less noisy than the agents themselves.
 
     Parameters:
@@ -228,7 +228,7 @@ class ComparisonResult(SimulationResult):
 
     @property
     def overall(self) -> dict[str, Any]:
-        """The same pairs over all instances: `difference` is the mean share of the possible gain that `agent` lost
+        """Paired differences over all instances: `difference` is the mean share of the possible gain that `agent` lost
         beyond `other`, with an interval over instances; `won` and `lost` count instances."""
         return self._compared.table("overall").columns()
 

@@ -31,9 +31,9 @@ class TableEnvironment:
         features: columns of numbers that describe a request, or `Features` of a frame: contexts for linear
             agents. Then true means are not
             known, and reward and costs are those that were drawn.
-        segment: column of the request's segment, which `segmented` agents tell apart. True means are then by
+        segment: column of the request's segment, which `segmented` agents know. True means are then by
             segment.
-        declared: True if agents are told the segments' names before the first round.
+        declared: True if agents know the segments' names before the first round.
         order: "replacement" (every round draws a row), "shuffled" (every row once, in another order in
             each run) or "as_is".
         log: share of the rows, others in each run, that agents learn from before the first round, with the

@@ -209,7 +209,7 @@ pub(super) fn decide(
     }
 }
 
-/// Key of the batch ([`AgentState::batch`]). Outcomes of decisions that nobody keeps come by name: nothing waits for them.
+/// Key of the batch ([`AgentState::batch`]). Outcomes of decisions that are not kept come by name: nothing waits for them.
 fn batch_of(state: &AgentState, size: usize, is_kept: bool) -> Option<u64> {
     if is_kept { state.batch(size) } else { Some(0) }
 }

@@ -143,14 +143,14 @@ impl Agent {
         })
     }
 
-    /// Reads the name of a segment: there, if and only if the agent tells segments apart.
+    /// Reads the name of a segment: required of agents with segments, refused by others.
     fn segment(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
         self.segments_by(value, "segment", |fields, value| {
             segment::name(fields, value, "segment")
         })
     }
 
-    /// The same for many.
+    /// Reads the names of many segments.
     fn segments(
         &self,
         value: Option<&Bound<'_, PyAny>>,
@@ -322,13 +322,13 @@ impl Agent {
         .map_err(raise)
     }
 
-    /// Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
+    /// Observes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
     ///
-    /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name
-    /// or number counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or
-    /// by guardrail a dictionary or a pandas Series. Where the agent has contexts or segments, `context` or
-    /// `segment` goes with a name or number; a `Decision` has its own, and its `time`: that of what is given by name or
-    /// number is the last decision's, unless it is told. Nothing changes if any number is refused.
+    /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name or number
+    /// counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or by guardrail a
+    /// dictionary or a pandas Series. Where the agent has contexts or segments, `context` or `segment` goes with a name
+    /// or number; a `Decision` has its own, and its `time`: that of what is given by name or number is the last
+    /// decision's, unless it is given. Nothing changes if any number is refused.
     ///
     /// >>> import banister
     /// >>> agent = banister.Opb(["control", "bold"], guardrails={"name": "spend", "at_most": 0.5})
@@ -426,7 +426,7 @@ impl Agent {
         batch::decide(self, py, rounds, rng, _is_kept)
     }
 
-    /// Takes many outcomes at once: all of them, or, if one is refused, none.
+    /// Observes many outcomes at once: all of them, or none if one is refused.
     ///
     /// `actions`: a `DecisionBatch`, a list of decisions, or names or numbers of arms. `features`
     /// instead of `actions` (linear agents): the features of what was played, one row per outcome. `contexts`
@@ -465,7 +465,7 @@ impl Agent {
         batch::observe(self, py, of, (rewards, costs), origin)
     }
 
-    /// Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched.
+    /// Unacknowledged alarms, the oldest first; empty for an agent that is not watched.
     ///
     /// >>> import banister
     /// >>> banister.Opb(2).alarms
@@ -526,9 +526,9 @@ impl Agent {
         self.with(py, false, |state| hex(state.interface.identity.id))
     }
 
-    /// Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a
-    /// dictionary by signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then
-    /// by signal). One that was retired is offered again, with all that is known of it. Returns its number.
+    /// Offers a new arm, with its features if the agent is linear, its ranges where they are by arm (a dictionary by
+    /// signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then by signal).
+    /// One that was retired is offered again, with all that is known of it. Returns its number.
     #[pyo3(signature = (name, features=None, ranges=None, weights=None))]
     fn add_arm(
         &self,
@@ -559,7 +559,7 @@ impl Agent {
         .map_err(raise)
     }
 
-    /// Stops offering an arm, by name or number. Its late outcomes are still welcome.
+    /// Stops offering an arm, by name or number. Its late outcomes are still accepted.
     fn retire_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
         let allowed = "must be the name of an arm or its number";
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
@@ -571,8 +571,8 @@ impl Agent {
         })?
     }
 
-    /// Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
-    /// from the next decision on, and nothing is forgotten.
+    /// Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
+    /// next decision on, and nothing is forgotten.
     fn set_weights(
         &self,
         py: Python<'_>,
@@ -633,14 +633,14 @@ impl Agent {
         to_python(py, &lifts)
     }
 
-    /// What learning on could still earn, with its policy by number.
+    /// Upper bound on what further learning could still earn, with its policy by number.
     fn _worth_left<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let left = self.with(py, true, |state| state.agent.worth_left())?;
         to_python(py, &left)
     }
 
-    /// Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force
-    /// certify it, else the best one by then. It goes on learning and is watched. `settle(False)` explores again.
+    /// Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force certify
+    /// it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores again.
     #[pyo3(signature = (settled=true))]
     fn settle(&self, py: Python<'_>, settled: bool) -> PyResult<()> {
         self.with(py, true, |state| state.agent.settle(settled))?

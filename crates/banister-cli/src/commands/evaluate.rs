@@ -32,7 +32,7 @@ struct Evaluation {
     policy: BTreeMap<String, f64>,
     /// The arm that relative guardrails and lifts compare with.
     safe: Option<String>,
-    /// What lifts assume of the means; without it there are none.
+    /// Assumption of lifts on the means; without it there are none.
     lift: Option<LiftForm>,
     /// True if the logging policy learned from these outcomes, as an agent does.
     #[serde(default)]

@@ -11,7 +11,7 @@ use crate::events::{Event, OutcomeSoFar, shown_id};
 use crate::refusal::Refusal;
 use crate::store::Key;
 
-/// Cancels a decision. Twice is once.
+/// Cancels a decision; a repeated cancellation changes nothing.
 #[derive(Debug)]
 pub struct Cancel {
     pub experiment: Arc<str>,

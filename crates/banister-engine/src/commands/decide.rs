@@ -306,9 +306,9 @@ impl DecisionRecord {
 }
 
 impl Transaction<'_> {
-    /// The arm that a unit is moved to, and the number that draws it; `None` if it keeps its own. It does, unless the safe
-    /// action is forced, its arm is retired, or prices were told since: then it keeps it with probability min(1,
-    /// π(a)/π_before(a)) and else is drawn from what π has more than before, which moves the fewest.
+    /// The arm that a unit is moved to, and the number that draws it; `None` if it keeps its own. It does, unless the
+    /// safe action is forced, its arm is retired, or prices have changed since: then it keeps it with probability
+    /// min(1, π(a)/π_before(a)) and else is drawn from what π has more than before, which moves the fewest.
     fn moved(
         &mut self,
         experiment: u64,

@@ -146,7 +146,7 @@ pub(super) fn take_unit(
         (Some(_), Some(unit)) => {
             check_id("unit", &unit)?;
             if let Some(id) = &request.id {
-                let allowed = "a unit's decision is known by the unit: omit it";
+                let allowed = "omit `id`: the `unit` identifies the decision";
                 return Err(Refusal::invalid("id", id, allowed));
             }
             Ok(Some(unit))
@@ -291,7 +291,7 @@ pub(super) fn taken_action(
         return Ok(None);
     };
     if !shadow {
-        let allowed = "only in shadow mode do callers act by themselves";
+        let allowed = "allowed only in shadow mode";
         return Err(Refusal::invalid("taken", taken, allowed));
     }
     let count = match candidates.len() {

@@ -1,10 +1,10 @@
-//! The way of notices to their receivers.
+//! Delivery of notices to their receivers.
 
 use super::{Command, Reply, Transaction};
 use crate::events::Event;
 use crate::refusal::Refusal;
 
-/// Claims a notice for a receiver, or notes that it got it. Answers false if somebody else was faster.
+/// Claims a notice for a receiver, or notes its delivery. Answers false if another process was faster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deliver {
     /// Key of the experiment.
@@ -13,7 +13,7 @@ pub struct Deliver {
     pub notice: u64,
     /// Digest of the receiver.
     pub hook: u64,
-    /// Seconds from now in which nobody else sends it; `None`: it is delivered.
+    /// Seconds for which the claim holds; `None`: the notice is delivered.
     pub claim: Option<f64>,
 }
 

@@ -34,7 +34,7 @@ pub enum Edit {
     RetireArm(String),
     /// Forgets what was learned of an arm, by name: it has changed.
     ForgetArm(String),
-    /// Tells other weights of an arm, by name.
+    /// Sets other weights of an arm, by name.
     SetWeights { arm: String, weights: ArmWeights },
     /// Acknowledges the alarms, with a note.
     AcknowledgeAlarms(String),
@@ -49,7 +49,7 @@ impl Command for EditExperiment {
         if let Edit::Change(change) = &self.edit
             && experiment.is_as(change)
         {
-            // Sent twice, or again by somebody who did not get the answer: there is nothing to write.
+            // Sent twice, or again by a caller that did not get the answer: there is nothing to write.
             return Ok(Reply::experiment(key));
         }
         let experiment = transaction.active(&self.experiment)?;
@@ -154,7 +154,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         experiment.check_settled()?;
     }
     if let Some(share) = change.share {
-        let allowed = "it follows from `rollout`: change that";
+        let allowed = "cannot be changed itself: change `rollout`";
         return Err(Refusal::invalid("share", share, allowed));
     }
     if let Some(rollout) = &change.rollout {
@@ -171,7 +171,8 @@ fn check_rollout(experiment: &Experiment, rollout: Option<&Rollout>) -> Result<(
     let known = experiment.checked.declaration.rollout.as_ref();
     let units = |own: Option<&Rollout>| own.map(|own| (own.holdout, own.namespace.clone()));
     if units(known).unwrap_or_default() != units(rollout).unwrap_or_default() {
-        let allowed = "`holdout` and `namespace` stay as they were declared: their units are what they are for";
+        let allowed =
+            "`holdout` and `namespace` cannot be changed: units are assigned by them already";
         return Err(Refusal::invalid("rollout", "given", allowed));
     }
     rollout.map_or(Ok(()), |own| experiment.checked.check_rollout(own))

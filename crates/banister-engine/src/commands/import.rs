@@ -39,8 +39,8 @@ impl Command for ImportOutcomes {
         check_columns(experiment, &import)?;
         let digest = import.digested();
         if let Some(known) = experiment.imports.iter().find(|i| i.digest == digest) {
-            // Sent again by somebody who did not get the answer: counted twice, the same outcomes would
-            // make the agent surer than it may be.
+            // Sent again by a caller that did not get the answer: counted twice, the same outcomes would make the agent
+            // surer than it may be.
             if known.sampled == import.sampled.is_empty() {
                 let value = if known.sampled { "unknown" } else { "same" };
                 let allowed = "this log was imported before with others, and its outcomes must not count twice";

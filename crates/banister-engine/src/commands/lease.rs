@@ -38,7 +38,7 @@ pub struct LeaseRequest {
     pub seconds: Option<f64>,
 }
 
-/// Asks for a lease on the policy in force. Who asks soon after another gets the same one.
+/// Asks for a lease on the policy in force. Requests soon after one another get the same lease.
 #[derive(Debug)]
 pub struct GrantLease {
     pub experiment: Arc<str>,
@@ -200,12 +200,13 @@ impl Command for Expose {
         let latest = transaction.time.0.div_euclid(1000) + AHEAD;
         // Milliseconds are cut off in leases.
         if made.0 < issued.0 - issued.0.rem_euclid(1000) || made >= expires || *at > latest {
-            let allowed =
-                format!("must be from {issued} to {expires}, in milliseconds, and not yet to come");
+            let allowed = format!(
+                "must be a past time between {issued} and {expires}, in milliseconds since 1970"
+            );
             return Err(Refusal::invalid("at", at, allowed));
         }
         if info.is_outside(unit) {
-            let allowed = "the experiment does not decide for it";
+            let allowed = "this unit is outside the experiment's namespace";
             return Err(Refusal::invalid("unit", unit, allowed));
         }
         let event = transaction.lease(lease)?;

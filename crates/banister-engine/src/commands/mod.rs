@@ -5,9 +5,9 @@
 //! rests on an outcome that is not in the log. May use `state`, `events`, `store` and the views of
 //! `queries`; knows neither the queue nor the writer.
 //!
-//! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with
-//! `decision_request.rs`, `report.rs`, `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), `lease.rs` (decisions made elsewhere), then the changes of
-//! experiments: `edit.rs` and `import.rs`. `deliver.rs` is the way of notices to their receivers.
+//! Read `transaction.rs` first (what the commands of a commit share), then `decide.rs` with `decision_request.rs`, `report.rs`,
+//! `cancel.rs` and `expire.rs` (outcomes, and what the engine itself writes), `lease.rs` (decisions made elsewhere), then the
+//! changes of experiments: `edit.rs` and `import.rs`. `deliver.rs` delivers notices to their receivers.
 
 mod cancel;
 mod decide;

@@ -47,7 +47,7 @@ pub struct OutcomeReport {
     /// The costs that are known, by guardrail.
     #[serde(default, deserialize_with = "crate::object::map")]
     pub costs: BTreeMap<String, Option<f64>>,
-    /// The same, and the reward by its signal's name, where signals are declared.
+    /// Costs and the reward by the names of their signals, as far as known, where signals are declared.
     #[serde(default, deserialize_with = "crate::object::map")]
     pub signals: BTreeMap<String, Option<f64>>,
     /// In shadow mode: the action that the caller took.
@@ -185,7 +185,7 @@ impl Command for Report {
     }
 }
 
-/// The error for news of a decision that has none any more.
+/// The error for a report on a decision whose outcome is closed.
 fn closed(outcome: &OutcomeSoFar, decision: &str) -> Refusal {
     let why = if outcome.is_cancelled {
         "was cancelled"
@@ -221,7 +221,7 @@ impl OutcomeReport {
 }
 
 impl Transaction<'_> {
-    /// Refuses news that come too late, or to an experiment that takes none; returns its time to live.
+    /// Refuses late reports, and reports to an experiment that accepts none; returns its time to live.
     fn check_in_time(
         &mut self,
         name: &str,

@@ -40,8 +40,8 @@ pub enum Event {
     Part(Part),
     /// A complete outcome of an experiment without a time to live.
     Outcome(OutcomeEvent),
-    /// A decision's time is over and it teaches nothing: in shadow mode nobody said what was taken, the agent takes
-    /// no more outcomes, or it was cancelled.
+    /// A decision's time is over and it teaches nothing: in shadow mode the action taken was not reported, the agent
+    /// takes no more outcomes, or it was cancelled.
     Lapsed,
     Imported(Import),
     /// A decision's time to live is over, and this is its outcome.

@@ -204,7 +204,7 @@ pub struct ExperimentSummary {
     pub alarm: Option<ForcedSafe>,
     /// Set while a budget refuses decisions.
     pub refusing: Option<Refusing>,
-    /// Alarms that nobody has acknowledged yet, oldest first.
+    /// Unacknowledged alarms, oldest first.
     pub alarms: Vec<RecordedAlarm>,
     /// Its last event in the log.
     pub number: u64,
@@ -270,7 +270,7 @@ pub struct ExperimentView {
     pub ttl_seconds: Option<f64>,
     /// The outcome of a decision that never got one; without it such decisions are counted as missing.
     pub default_outcome: Option<DefaultOutcome>,
-    /// Condition under which the policy settles by itself.
+    /// Condition under which the policy settles without a request.
     pub stop_when: Option<StopWhen>,
     /// Time at which it settled: it explores no more, and is watched as before.
     pub settled: Option<Timestamp>,

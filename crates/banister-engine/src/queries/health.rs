@@ -1,4 +1,4 @@
-//! Can the numbers of an experiment be trusted? Each assumption that can be looked at, with a light and a sentence.
+//! Health of an experiment: every assumption behind its numbers that can be checked, with a light and a sentence.
 
 use banister::lift::ArmLift;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 const ENOUGH: u64 = 100;
 /// Times as late as those of the fastest arm that outcomes may come.
 const LATE: f64 = 2.0;
-/// Share of decisions without an outcome from which on somebody should look.
+/// Share of decisions without an outcome from which on they need attention.
 const MANY: f64 = 0.5;
 
 /// Asks for the health of an experiment.
@@ -29,18 +29,18 @@ pub struct Health {
     pub time: Timestamp,
     /// The worst light of all.
     pub light: Light,
-    /// Everything that was looked at.
+    /// All checks.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// One check of an experiment.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Check {
     /// Name, such as `assignment`.
     pub name: String,
     /// Verdict.
     pub light: Light,
-    /// Why, in a sentence.
+    /// Reason for the verdict, in a sentence.
     pub reason: String,
 }
 
@@ -50,7 +50,7 @@ pub struct Check {
 pub enum Light {
     /// Nothing speaks against it.
     Green,
-    /// Somebody should look, or nobody can.
+    /// It needs attention, or cannot be checked.
     Amber,
     /// It is shown to be wrong: do not trust the numbers.
     Red,
@@ -92,7 +92,7 @@ fn green(reason: impl Into<String>) -> Check {
     }
 }
 
-/// Amber if somebody should look.
+/// Amber if it needs attention.
 fn amber(looks: bool, reason: impl Into<String>) -> Check {
     let mut own = green(reason);
     own.light = if looks { Light::Amber } else { Light::Green };
@@ -134,7 +134,7 @@ fn assignment(experiment: &Experiment) -> Check {
     }
 }
 
-/// Alarms that nobody has acknowledged, breaches before warnings.
+/// Unacknowledged alarms, breaches before warnings.
 fn monitors(experiment: &Experiment) -> Check {
     let mut open: Vec<_> = experiment.open_alarms().collect();
     open.sort_by_key(|alarm| alarm.alarm.kind.is_warning());

@@ -39,9 +39,9 @@ pub struct LiftsView {
     pub time: Timestamp,
     /// One entry per arm and signal; each interval holds at all times with its confidence, for itself.
     pub lifts: Vec<ArmLift>,
-    /// Most that learning on could still earn; null where it is not known.
+    /// Upper bound on what further learning could still earn; null where it is unknown.
     pub worth_left: Option<WorthLeft>,
-    /// That, in a sentence.
+    /// The worth left, in a sentence.
     pub enough: Option<String>,
     /// Time at which the policy settled.
     pub settled: Option<Timestamp>,

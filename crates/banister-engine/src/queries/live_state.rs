@@ -56,7 +56,7 @@ pub struct ExperimentState {
     pub arms: Vec<ArmState>,
     /// Set while the safe action is forced.
     pub alarm: Option<ForcedSafe>,
-    /// Alarms that nobody has acknowledged yet, oldest first.
+    /// Unacknowledged alarms, oldest first.
     pub alarms: Vec<RecordedAlarm>,
     /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     pub evidence: Vec<EvidenceView>,

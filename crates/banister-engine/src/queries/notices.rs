@@ -10,7 +10,7 @@ pub struct ReadNotices<W> {
     pub hook: u64,
     /// Experiments and kinds that it wants.
     pub wants: W,
-    /// Age in seconds from which on nobody wants them.
+    /// Age in seconds beyond which they are not sent.
     pub most_age: f64,
 }
 
@@ -20,7 +20,7 @@ pub struct PendingNotice {
     /// Key of the experiment.
     pub key: u64,
     pub notice: Notice,
-    /// Times that somebody began to send it.
+    /// Number of attempts to send it.
     pub attempts: u32,
     /// True if it may be sent now.
     pub is_due: bool,

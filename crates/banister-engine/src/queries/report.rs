@@ -1,4 +1,4 @@
-//! A report on an experiment, for people who were not there: what was tried, what it earned, what it cost.
+//! A report on an experiment for outsiders: what was tried, what it earned, what it cost.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct ExperimentReport {
     pub earned: Option<LiftInterval>,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailReport>,
-    /// Can it be trusted?
+    /// Checks of the assumptions behind the numbers.
     pub health: Health,
     /// Alarms, acknowledged ones too, oldest first.
     pub alarms: Vec<RecordedAlarm>,
@@ -57,7 +57,7 @@ pub struct GuardrailReport {
     pub threshold: Option<f64>,
     /// The policy's cost as certified now.
     pub certified: Option<f64>,
-    /// True unless a monitor holds it for breached and nobody has acknowledged that.
+    /// True unless a monitor found a breach that is not acknowledged yet.
     pub held: bool,
     /// Price in words: the gain of a looser threshold.
     pub price: Option<String>,

@@ -43,13 +43,13 @@ pub struct SegmentList {
     pub number: u64,
     /// Time of the list.
     pub time: Timestamp,
-    /// Segments told apart, and the pool.
+    /// Number of segments with a policy of their own, the pool included.
     pub total: usize,
-    /// Segments told apart, and the pool of all others last.
+    /// Segments with a policy of their own, and the pool of all others last.
     pub segments: Vec<SegmentRow>,
 }
 
-/// A segment, or the pool of those that are not told apart.
+/// A segment, or the pool of those without a policy of their own.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SegmentRow {
     /// Name of the segment; null for the pool.

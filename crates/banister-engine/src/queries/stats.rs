@@ -31,7 +31,7 @@ pub struct ExperimentStats {
     pub budgets: BTreeMap<String, OneOrMany<BudgetView>>,
     /// True while the safe action is forced.
     pub is_forced: bool,
-    /// Alarms that nobody has acknowledged yet.
+    /// Number of unacknowledged alarms.
     pub alarms: u64,
     /// Segments by number; none where decisions have none.
     pub segments: SegmentCount,

@@ -47,7 +47,7 @@ pub struct ExperimentInfo {
     pub safe_action: Vec<f64>,
     /// Fields of the contexts, where those have names.
     pub fields: Option<Fields>,
-    /// Numbers that tell the action of an outcome.
+    /// Length of the vector that identifies the action of an outcome.
     pub width: usize,
     /// Length of the features that the agent learns from; 0 where it knows arms by number.
     pub dimension: usize,
@@ -135,7 +135,7 @@ impl ExperimentInfo {
     }
 }
 
-/// Begin of the assumption that units make true.
+/// Beginning of the assumption that units make true.
 const INDEPENDENT: &str = "outcomes of different decisions are independent";
 
 /// One entry of a policy.

@@ -45,7 +45,7 @@ pub struct Point {
     /// The segment that reward, estimates and guardrails of scope `each` are of, where decisions have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<SegmentCertificate>,
-    /// Lifts of the reward over the safe arm's by then, by arm, where arms are few.
+    /// Lifts of the reward over the safe arm's at that time, by arm, where arms are few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lifts: Vec<(String, LiftInterval)>,
 }

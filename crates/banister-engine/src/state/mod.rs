@@ -128,7 +128,7 @@ impl EngineState {
         }
     }
 
-    /// Looks for news of learners beside the writer; an error says that one cannot go on.
+    /// Collects results of learners beside the writer; an error says that one cannot go on.
     pub(crate) fn look_for_news(&mut self) -> Result<(), String> {
         if let Some(reason) = self.detached.as_ref().and_then(Detached::broken) {
             return Err(reason);

@@ -111,7 +111,7 @@ impl Database {
         })
     }
 
-    /// Returns true if there is something to open; of a server, only opening tells.
+    /// Returns true if there is something to open; always for a server, which only opening can show.
     pub fn exists(&self) -> bool {
         match self {
             // One that is lost is something to open, too: opening says so.
@@ -145,8 +145,8 @@ impl Database {
         }
     }
 
-    /// Calls `wake` whenever another process may have written, until it says no; `None` where nobody
-    /// else writes. Readers re-read by number whatever they are told, so a lost call does no harm.
+    /// Calls `wake` whenever another process may have written, until it returns false; does nothing where no other
+    /// process writes. Readers re-read by number in any case, so a lost call does no harm.
     pub fn listen(&self, wake: Box<dyn Fn() -> bool + Send>) {
         if let Self::Postgres(log) = self {
             postgres::listen(log.clone(), wake);
@@ -341,7 +341,7 @@ pub(crate) fn verify_page(store: &mut dyn Store, number: &mut u64) -> Result<boo
 
 /// An open log. Everything blocks.
 pub trait Store: Send {
-    /// Begins to write: nobody else does until [`Store::commit`] or [`Store::rollback`].
+    /// Begins to write: no other process does until [`Store::commit`] or [`Store::rollback`].
     fn begin(&mut self) -> Result<Begun, StoreError>;
     /// Appends events, whose numbers follow the last, in the transaction begun.
     fn append(&mut self, records: &[Record]) -> Result<(), StoreError>;

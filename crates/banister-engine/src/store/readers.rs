@@ -125,7 +125,7 @@ impl Readers {
         pool.is_closed = true;
         pool.idle.clear();
         self.returned.notify_all();
-        // Who takes longer than that is cut off by the end of the process.
+        // A read that takes longer is cut off by the end of the process.
         let closed = (self.returned).wait_timeout_while(pool, LONGEST_WAIT, |pool| pool.lent > 0);
         drop(closed);
     }

@@ -92,7 +92,7 @@ impl Scope {
         Self(patterns.into())
     }
 
-    /// Checks patterns that somebody typed, separated by commas.
+    /// Checks user-supplied patterns, separated by commas.
     pub fn parse(patterns: &str) -> Result<Self, String> {
         let refused = |reason: &str| Err(format!("`experiments` is {patterns:?}: {reason}"));
         for pattern in patterns.split(',') {

@@ -103,7 +103,7 @@ pub(super) fn start_verification(
     let verify = move || {
         let mut number = 0;
         loop {
-            // What a start finds damaged by itself, it says itself.
+            // A start reports the damage that it finds.
             if !readers.is_available() {
                 std::thread::sleep(OUTAGE / 10);
                 if handle.is_served() {

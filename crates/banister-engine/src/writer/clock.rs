@@ -1,9 +1,9 @@
 //! The log's clock: one for all replicas, and it does not jump.
 //!
-//! Times come from the database's clock (PostgreSQL) or the machine's (SQLite), and are held against the time
-//! that passed on a clock that nobody sets. Where the two agree, the log follows its source; a source that
-//! jumps is approached slowly, so that no time to live ends early, and refused beyond a bound. The log's
-//! times never go back, unless the operator says that the clock is right and the log is wrong.
+//! Times come from the database's clock (PostgreSQL) or the machine's (SQLite), and are held against the time that
+//! passed on a clock that cannot be set. Where the two agree, the log follows its source; a source that jumps is
+//! approached slowly, so that no time to live ends early, and refused beyond a bound. The log's times never go back,
+//! unless the operator says that the clock is right and the log is wrong.
 //!
 //! A process that starts has nothing to hold its source against, since the log does not say how long it was
 //! silent: it believes a source that is up to a year ahead.

@@ -38,7 +38,7 @@ impl Engine {
         if let Some(detached) = &self.detached {
             detached.close();
         }
-        // Nobody waits for an answer that will not come.
+        // Callers stop waiting for answers that will not come.
         drop(queue);
         self.platform.close();
         self.store.take().map_or(Ok(()), |store| store.close())
@@ -48,7 +48,7 @@ impl Engine {
     pub(super) fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
         let mut run = Vec::new();
         for mut job in jobs {
-            // What is in memory can be read whatever becomes of the log.
+            // Memory can be read whatever becomes of the log.
             if let Some(state) = &mut self.state
                 && job.is_query()
             {
@@ -183,7 +183,7 @@ impl Engine {
                 .and_then(|()| store.append(&records))
                 .and_then(|()| store.commit());
             if let Err(error) = written {
-                // Whether the commit took place is found out by reading on from the last event folded.
+                // Reading on from the last event folded shows whether the commit took place.
                 store.rollback();
                 return Err(error);
             }

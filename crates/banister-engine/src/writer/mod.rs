@@ -149,7 +149,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Nobody is there to be told.
+        // No caller is left to get an error.
         let _ = self.end();
     }
 }

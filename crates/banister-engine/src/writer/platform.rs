@@ -17,7 +17,7 @@ pub(super) trait Platform: Send {
     fn set_available(&self, is_available: bool);
     /// Closes the connections of the readers.
     fn close(&self);
-    /// Time since the machine started, asleep or not: nobody sets this clock.
+    /// Time since the machine started, asleep or not: this clock cannot be set.
     fn uptime(&self) -> Duration;
     fn sleep(&self, time: Duration);
 }

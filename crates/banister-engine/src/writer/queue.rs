@@ -27,7 +27,7 @@ enum Message {
     Stop,
 }
 
-/// Error of a full queue: the caller should come again later.
+/// Error of a full queue: the caller should retry later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
@@ -174,7 +174,7 @@ impl WriterHandle {
         let (sender, receiver) = channel();
         wait(receiver, || {
             self.execute(vec![command], move |mut answers| {
-                // Nobody may wait any more.
+                // The caller may have gone.
                 let _ = answers.pop().map(|answer| sender.send(answer));
             })
         })
@@ -185,7 +185,7 @@ impl WriterHandle {
         let (sender, receiver) = channel();
         wait(receiver, || {
             self.query(query, move |answer| {
-                // Nobody may wait any more.
+                // The caller may have gone.
                 let _ = sender.send(answer);
             })
         })
@@ -253,8 +253,8 @@ impl WriterQueue {
 
     /// Receives the jobs of the next batch; none if it is time to look for events of others.
     ///
-    /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half
-    /// as long as a commit takes, so that nobody waits much longer, and not at all where one asks alone.
+    /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half as long as a
+    /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
     pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
         let mut jobs = Vec::new();
         let mut count = self.receive(IDLE, &mut jobs);

@@ -18,7 +18,7 @@ impl Engine {
         };
         let begun = store.begin()?;
         if begun.last < state.number {
-            // Somebody put an older log in place: start again from it.
+            // An older log was put in place: start again from it.
             self.state = None;
             return Err(StoreError::passing("the log was replaced"));
         }
@@ -90,7 +90,7 @@ impl Engine {
             Ok(()) => self.mark_available(),
             Err(error) => self.mark_unavailable(error),
         }
-        // Nobody may come whose commit would set the clock, and times to live wait for it.
+        // No other commit may come to set the clock, and times to live wait for it.
         if self.outage.is_none() && self.clock.waits() {
             // If it fails, the next look tries again.
             let _ = self.try_commit(&mut []);

@@ -1,4 +1,4 @@
-//! Critical-difference diagrams: mean ranks of agents over instances, and who is not told apart from whom.
+//! Critical-difference diagrams: mean ranks of agents over instances, and which do not differ significantly.
 //!
 //! Agents are rows, as in a dot plot, rather than names on elbows around one axis: a dozen of them stay readable, and
 //! the bars that join agents never cross a name.
@@ -12,7 +12,7 @@ use super::legend::{self, MARGIN};
 use super::palette::{self, AXIS, FAINT, INK, QUIET};
 use super::text::TextStyle;
 
-/// Mean ranks of some agents. A bar beside the rows joins agents of whom no two are told apart.
+/// Mean ranks of some agents. A bar beside the rows joins agents of which no two differ significantly.
 ///
 /// ```
 /// use banister_report::{RankDiagram, svg};

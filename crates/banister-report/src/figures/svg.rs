@@ -7,7 +7,7 @@
 //! thresholds can be read is the point of this crate, and it needs no more than axes, curves,
 //! bands and labels.
 //!
-//! The same figure always gives the same bytes.
+//! Output is deterministic: a figure always gives the same bytes.
 
 pub use super::canvas::Draw;
 use super::palette::INK;

@@ -213,8 +213,8 @@ fn micros(x: f64) -> String {
 }
 
 /// Columns of pairs: `difference` is the regret of `agent` minus that of `other`, run by run on the same outcomes, with
-/// Student's intervals that hold for all rows at once with 95%; `low_alone` and `high_alone` are the 95% interval of one
-/// pair chosen beforehand, `gain` says how many times wider the interval would be had the runs not met the same outcomes.
+/// Student's intervals that hold for all rows at once with 95%; `low_alone` and `high_alone` are the 95% interval of
+/// one pair chosen beforehand, `gain` says how many times wider the interval would be had the runs not shared outcomes.
 fn pair_columns() -> Vec<Spec<Pair>> {
     type Of = Spec<Pair>;
     vec![
@@ -319,7 +319,7 @@ fn broke(count: u64) -> Cell {
     counted(Some(count)).toned(tone)
 }
 
-/// Tabulates the paired differences over all instances: one row per pair of agents that met on two at least.
+/// Tabulates the paired differences over all instances: one row per pair of agents that both played at least two.
 pub fn overall(results: &Results) -> DataTable {
     spec::data(&overall_columns(), &over_all(&results.instances))
 }

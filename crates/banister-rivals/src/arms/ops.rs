@@ -164,7 +164,7 @@ impl Learned {
 pub(super) struct Ops {
     settings: Settings,
     learned: Learned,
-    /// The same once the present round is planned: the search may end, weights are projected.
+    /// `learned` once the present round is planned: the search may end, weights are projected.
     now: Learned,
     plan: Plan,
     /// Outcomes at which `now` and `plan` were made.

@@ -48,7 +48,7 @@ impl Scaling {
         self.largest_within(upper, 1.0)
     }
 
-    /// The same, at most `most`.
+    /// The largest part of an action, at most `most`, that keeps the threshold if the whole costs `upper`.
     #[inline]
     pub(super) fn largest_within(&self, upper: f64, most: f64) -> f64 {
         if most * upper <= self.threshold {

@@ -22,9 +22,9 @@ use crate::problem::Problem;
 pub enum DecisionStatus {
     /// Nothing was reported yet.
     Open,
-    /// A part was.
+    /// A part of the outcome was reported.
     Partial,
-    /// All of it was, and is learned when the time to live is over.
+    /// All of the outcome was reported; it is learned when the time to live is over.
     Pending,
     /// The outcome is complete.
     Complete,
@@ -85,7 +85,7 @@ pub struct Audit {
     pub taken: Option<String>,
     /// In shadow mode: the caller's own probability of it.
     pub propensity: Option<f64>,
-    /// Beliefs about the policy's actions and the safe one, when it was decided.
+    /// Estimates of the policy's actions and the safe one, when it was decided.
     pub known: Vec<KnownAction>,
     /// Status.
     pub status: DecisionStatus,

@@ -439,7 +439,7 @@ impl<'a> SegmentColumns<'a> {
     }
 }
 
-/// A value of a field as a cell has it.
+/// Formats a value of a field as a cell.
 fn cell_of(value: Option<FieldValue>) -> String {
     match value {
         Some(FieldValue::Text(text)) => text,

@@ -40,7 +40,7 @@ pub struct OutcomeBatch {
 /// Answers to the entries of a batch, in their order.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchResults {
-    /// One each.
+    /// One result per entry.
     pub results: Vec<EntryResult>,
 }
 
@@ -49,16 +49,16 @@ pub struct BatchResults {
 pub struct EntryResult {
     /// The status that the entry alone would have had.
     pub status: u16,
-    /// Of a batch of requests for decisions.
+    /// The decision, in a batch of requests for decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Of a batch of outcomes or of events: the outcome as far as known.
+    /// The outcome as far as known, in a batch of outcomes or events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeAnswer>,
-    /// Of a batch of exposures.
+    /// The exposure, in a batch of exposures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exposure: Option<Exposed>,
-    /// Reason for which there is no other.
+    /// The error of an entry that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
 }

@@ -1,4 +1,4 @@
-//! Logs out and in: CSV and Parquet, with propensities.
+//! Export and import of logs: CSV and Parquet, with propensities.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -114,7 +114,7 @@ pub async fn export(
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let _turn = (turn, share);
-        // Whoever stops reading must not hold a thread for ever.
+        // A caller that stops reading must not hold a thread for ever.
         let send = |bytes: Vec<u8>| {
             if bytes.is_empty() {
                 return !sender.is_closed();
@@ -137,8 +137,8 @@ pub async fn export(
     Ok((headers, body).into_response())
 }
 
-/// The file, piece by piece; breaks off if nobody takes the pieces. The log's connection is only lent for
-/// each page: who takes the pieces slowly keeps it from nobody.
+/// Writes the file piece by piece; breaks off if the caller stops reading. The log's connection is lent for one page at
+/// a time, so that slow readers do not hold it.
 fn write(
     readers: &Readers,
     info: &ExperimentInfo,

@@ -73,7 +73,7 @@ pub async fn list(
         principal.check_sees(after)?;
     }
     let scope = principal.scope;
-    // It is never closed.
+    // The semaphore is never closed.
     let permit = app.lists.clone().acquire_owned().await;
     let begun = Instant::now();
     let query = ListExperiments {

@@ -30,7 +30,7 @@ const NO_KEY: &str = "`context.targetingKey` is absent: it names the unit to dec
 /// A request for an evaluation.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct EvaluationRequest {
-    /// `targetingKey`, the unit, and whatever else is known of it.
+    /// `targetingKey`, the unit, and any other attributes of it.
     #[serde(default)]
     context: Option<Map<String, Value>>,
 }
@@ -53,7 +53,7 @@ pub struct Evaluation {
 /// Values of all flags for a unit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Evaluations {
-    /// A value or an error each.
+    /// A value or an error per flag.
     flags: Vec<Value>,
 }
 
@@ -79,7 +79,7 @@ pub struct TrackingEvent {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrackingBatch {
-    /// One each.
+    /// The events.
     #[serde(deserialize_with = "banister_engine::object::list")]
     pub events: Vec<TrackingEvent>,
 }
@@ -93,7 +93,7 @@ pub struct EvaluationError {
     key: Option<String>,
     /// `FLAG_NOT_FOUND`, `TARGETING_KEY_MISSING`, `INVALID_CONTEXT` or `GENERAL`.
     error_code: String,
-    /// What is wrong, and what is allowed.
+    /// Explanation of the error, and what is allowed.
     error_details: String,
 }
 
@@ -134,7 +134,7 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     tags.any(|own| own.trim().trim_start_matches("W/") == tag)
 }
 
-/// What a context says to an experiment: other attributes are nobody's business here.
+/// Request for an experiment's decision from a context; attributes that it does not declare are ignored.
 fn request_of(flag: &FlagView, context: &Map<String, Value>) -> Result<DecisionRequest, String> {
     let pick = |names: &mut dyn Iterator<Item = &String>| -> Map<String, Value> {
         let found = names.filter_map(|name| Some((name.clone(), context.get(name)?.clone())));

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExposureBatch {
-    /// One each.
+    /// The exposures.
     #[serde(deserialize_with = "banister_engine::object::list")]
     pub exposures: Vec<Exposure>,
 }

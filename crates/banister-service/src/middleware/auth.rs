@@ -27,7 +27,7 @@ enum TokenCache {
     /// Not read yet: every request is refused.
     #[default]
     Unread,
-    /// Principals by digest. Looking a digest up tells nothing about the secret behind any other.
+    /// Principals by digest. Looking a digest up reveals nothing about the secret behind any other.
     Read {
         principals: HashMap<[u8; 32], Principal>,
         /// True if a token was ever made; a revoked one counts.
@@ -113,7 +113,7 @@ impl TokenStore {
     /// Authenticates a request, by tokens of any age if need be.
     pub fn authenticate(&self, request: &Parts, any_age: bool) -> Result<Principal, Problem> {
         let headers = &request.headers;
-        // The reason is for those who may read, and nobody can show yet that they may.
+        // The reason is for callers that may read, and none can prove yet that it may.
         let unread = || Problem::unavailable("the tokens cannot be read yet");
         let cache = self.cache.read().map_err(|_| unread())?;
         let TokenCache::Read {
@@ -173,7 +173,7 @@ pub fn host_of(request: &Parts) -> Option<&str> {
     authority.or(header.map(|host| host.to_str().unwrap_or("?")))
 }
 
-/// Without tokens, a page of another site must not reach us under a name of its own that leads here.
+/// Without tokens, a page of another site must not reach us under a host name of its own that resolves to this machine.
 fn check_host(request: &Parts) -> Result<(), Problem> {
     let Some(host) = host_of(request) else {
         return Ok(());

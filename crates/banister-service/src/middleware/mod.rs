@@ -1,6 +1,6 @@
-//! Parts of the pipeline that every request passes: `auth.rs` (tokens and principals), `browser.rs` (pages of
-//! other sites), `rate.rs` (limits per caller and experiment), `unread_body.rs` (bodies that nobody read); and
-//! here request ids: in every answer, in every problem document, and in the server's log. `router.rs` puts them together. They know neither handlers nor routes.
+//! Parts of the pipeline that every request passes: `auth.rs` (tokens and principals), `browser.rs` (pages of other sites),
+//! `rate.rs` (limits per caller and experiment), `unread_body.rs` (unread bodies); and here request ids: in every answer, in
+//! every problem document, and in the server's log. `router.rs` puts them together. They know neither handlers nor routes.
 
 pub mod auth;
 pub mod browser;

@@ -1,8 +1,8 @@
 //! Limits on requests, bytes and work, per caller and per experiment: a bucket for each.
 //!
-//! A bucket holds what one second allows, and at least one unit. Whoever has a unit left is let in, and pays
-//! afterwards what the request has cost, if need be into debt: so a large batch is possible at any rate. An
-//! experiment's account is for decisions and reports alone: whoever looks at it or stops it is never kept out.
+//! A bucket holds what one second allows, and at least one unit. A caller with a unit left is admitted, and charged
+//! afterwards for what the request has cost, if need be into debt: so a large batch is possible at any rate. An
+//! experiment's account is for decisions and reports alone: reading or stopping it is never limited.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ const UNITS: [&str; 3] = [
     "seconds of work a second",
 ];
 
-/// Limits of a service, and the accounts of all who have any.
+/// Limits of a service, and the accounts of all callers that have any.
 pub struct Limits {
     caller: Amounts,
     experiment: Amounts,
@@ -61,7 +61,7 @@ impl Charged {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if nobody counts what it costs.
+    /// Returns true if no limit applies.
     pub fn is_free(&self) -> bool {
         self.0.is_none()
     }
@@ -109,7 +109,7 @@ impl Account {
         }
     }
 
-    /// The limit that does not let a request of these amounts in: its place, and the seconds until it does.
+    /// The limit that refuses a request of these amounts: its place, and the seconds until it admits one.
     fn over(&self, amounts: Amounts) -> Option<(usize, f64)> {
         let rates = self.rates.each();
         let over = (0..3).filter_map(|place| {
@@ -155,7 +155,7 @@ impl Limits {
         Charged((!is_free).then(|| caller.into_iter().chain(experiment).collect()))
     }
 
-    /// Lets a request in and charges it for itself and its bytes, unless one of its accounts is used up.
+    /// Admits a request and charges it for itself and its bytes, unless one of its accounts is used up.
     pub fn admit(&self, charged: &Charged, bytes: u64, now: Instant) -> Result<(), Problem> {
         if charged.is_free() {
             return Ok(());
@@ -184,7 +184,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Charges a request that was let in for what it turned out to cost beyond itself.
+    /// Charges an admitted request for what it turned out to cost beyond itself.
     pub fn spend(&self, charged: &Charged, amounts: Amounts) {
         if charged.is_free() {
             return;

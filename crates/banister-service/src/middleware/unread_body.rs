@@ -43,7 +43,7 @@ struct Lent {
 impl UnreadBody {
     /// Lends a request's body to its handler; `None` if it has none, or a short one.
     pub fn lend(request: &mut Request) -> Option<Self> {
-        // What is announced to be short is in the connection's buffer, which drops it by itself.
+        // A body announced as short is in the connection's buffer, which drops it.
         let is_short = (request.body().size_hint().exact()).is_some_and(|n| n <= SHORT);
         let waits = request.headers().contains_key(header::EXPECT);
         if request.body().is_end_stream() || (is_short && !waits) {

@@ -8,11 +8,12 @@ use banister_service::openapi;
 use serde_json::{Map, Value};
 
 /// Schemas that the client decodes; what they refer to comes with them.
-const ROOTS: [&str; 12] = [
+const ROOTS: [&str; 13] = [
     "Audit",
     "Decision",
     "DecisionSummary",
     "Experiment",
+    "Exposed",
     "History",
     "Imported",
     "OutcomeAnswer",

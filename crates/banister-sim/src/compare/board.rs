@@ -276,7 +276,7 @@ impl DrawnStanding {
 
 /// Sorts the agents of an instance into groups by their promise, the strongest first. In a group come first those that
 /// kept it, by regret, and among them last those whose promise of slow growth let them exceed the budget by more than
-/// noise explains; then those of whom the runs do not tell, then those that broke it, each by their positive
+/// noise explains; then those on which the runs do not decide, then those that broke it, each by their positive
 /// violation, the smallest first: what an agent earns by violating is no merit. A tuned version follows its original.
 ///
 /// A promise was kept,

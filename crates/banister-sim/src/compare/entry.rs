@@ -36,8 +36,8 @@ impl Entry {
         }
     }
 
-    /// Most runs that a suite can give it: one for each published instance, where it is played for the
-    /// numbers about them. An experiment of somebody's own is refused more instead.
+    /// Most runs that a suite can give it: one for each published instance, where it is played for the numbers about
+    /// them. For a user's own experiment, more runs are an error instead.
     pub fn most_runs(&self) -> Option<u64> {
         let published = matches!(&self.experiment.environment, EnvironmentConfig::Directions(config)
             if config.instances == Some(Instances::Published));

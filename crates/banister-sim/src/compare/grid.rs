@@ -1,8 +1,8 @@
 //! Grids: lists of values in an experiment file, one experiment for each combination.
 //!
-//! A field of the run, the environment, the reward or a guardrail that is given as a list makes one instance
-//! per value; a field of an agent makes one agent per value, and these meet on the same instances. Where a
-//! field is a list by nature (`rewards`, `range`, `mu`), a list of such lists is what sweeps it.
+//! A field of the run, the environment, the reward or a guardrail that is given as a list makes one instance per value;
+//! a field of an agent makes one agent per value, and these play the same instances. Where a field is a list by nature
+//! (`rewards`, `range`, `mu`), a list of such lists is what sweeps it.
 
 use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
@@ -170,7 +170,7 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
             if !swept.is_empty() {
                 let word = |key: &str| table.get(key).and_then(Value::as_str);
                 let mut label = word("label").or(word("kind")).unwrap_or("").to_string();
-                // What the label begins with need not be said again.
+                // Values that the label begins with are not repeated.
                 let told = if table.contains_key("label") {
                     "label"
                 } else {

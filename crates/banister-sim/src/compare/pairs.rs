@@ -19,8 +19,8 @@ pub struct Pair {
     pub difference: Interval95,
     /// Difference with an interval for this pair alone, valid if the pair was chosen before looking at the results.
     pub alone: Interval95,
-    /// Gain of pairing: width of the interval if the runs had not met the same outcomes, divided by its
-    /// width. NaN where there is nothing to divide.
+    /// Gain of pairing: width of the interval if the runs had not shared outcomes, divided by its width. NaN where
+    /// there is nothing to divide.
     pub gain: f64,
 }
 

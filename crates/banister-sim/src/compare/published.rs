@@ -104,7 +104,7 @@ pub struct PublishedNumber {
 pub enum Verdict {
     /// Ours is near enough.
     Agrees(Interval95),
-    /// Ours is neither: more runs would tell.
+    /// Ours is neither: more runs would decide.
     Undecided(Interval95),
     /// Ours is too far away for chance.
     Differs(Interval95),

@@ -29,7 +29,7 @@ pub struct Ranking {
     pub critical_difference: f64,
     /// All pairs of the ranked agents.
     pub pairs: Vec<RankPair>,
-    /// First and last place of each run of agents of whom no two are told apart, two agents at least.
+    /// First and last place of each run of two or more agents of which no two differ significantly.
     pub ties: Vec<(usize, usize)>,
 }
 
@@ -64,7 +64,7 @@ impl LeftUnranked {
     }
 }
 
-/// Two agents told apart, or not, over the instances.
+/// Test of the difference between two agents over the instances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankPair {
     /// Agent with the larger mean rank.
@@ -92,7 +92,7 @@ impl RankPair {
 /// holes counts: for the agents on each instance, the instances that all of them played; of these the table with most
 /// cells.
 ///
-/// Mean ranks and Friedman's test are as in Demšar (2006). Pairs are told apart by Wilcoxon's signed-rank test with
+/// Mean ranks and Friedman's test are as in Demšar (2006). Pairs are compared by Wilcoxon's signed-rank test with
 /// Holm's correction rather than by mean ranks with Nemenyi's critical difference: the latter makes a verdict on two
 /// agents depend on the others in the pool (Benavoli, Corani and Mangili 2016) and is conservative (García and Herrera
 /// 2008).
@@ -136,7 +136,7 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
             (on, _) => Some(LeftUnranked::NotKept(on)),
         }
     };
-    // Where nothing can be gained nobody is better.
+    // Where nothing can be gained no agent is better.
     let players = |board: &(&str, Vec<Standing>)| -> Vec<String> {
         let known = board.1.iter().filter(|own| own.lost.is_finite());
         let kept = known.filter(|own| reason(&own.agent).is_none());
@@ -212,7 +212,7 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
     })
 }
 
-/// Longest runs of neighbours of whom no two are told apart.
+/// Longest runs of neighbours of which no two differ significantly.
 fn ties(ranked: &[Ranked], pairs: &[RankPair]) -> Vec<(usize, usize)> {
     let clear = |a: usize, b: usize| {
         let same =

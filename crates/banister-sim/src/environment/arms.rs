@@ -14,7 +14,7 @@ use super::moving::{Move, Moving, Users};
 use super::outcome::{Arms, Family};
 
 /// New means of all arms from a round on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePoint {
     /// First round with the new means, counted from 0.

@@ -5,7 +5,7 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use serde::{Deserialize, Serialize};
 
 /// Shape of mean costs, as parts of their range; a and b are two coordinates of v.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CostShape {
     /// 0.9 where one of a and b is positive, else 0.1.

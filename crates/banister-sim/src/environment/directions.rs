@@ -14,10 +14,10 @@ use super::per_run::{ParameterLaw, PerRunInstance, check_published};
 const SIGMA: f64 = 0.1;
 
 /// Instances of `directions` that are not drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Instances {
-    /// Those of the authors' figure: run r meets the r-th of 30.
+    /// Those of the authors' figure: run r plays the r-th of 30.
     Published,
 }
 
@@ -31,7 +31,7 @@ keys! {
         threshold_range: [f64; 2],
         /// Law of θ and of the cost's parameter (default `cube`).
         parameters: ParameterLaw,
-        /// Instances that the runs meet; absent: every run draws one from `instance_seed`.
+        /// Instances that the runs play; absent: every run draws one from `instance_seed`.
         instances: Instances,
         /// Length of the feature vectors (default 2).
         d: usize,

@@ -4,7 +4,7 @@
 macro_rules! keys {
     ($(#[$about:meta])* $name:ident { $($(#[$attribute:meta])* $key:ident: $type:ty,)* }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct $name {
             $($(#[$attribute])*

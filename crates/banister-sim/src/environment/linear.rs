@@ -20,7 +20,7 @@ use super::per_arm::per_arm_environment;
 pub(super) const MAX_SET: usize = 100_000_000;
 
 /// Actions of a linear environment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
     expecting = "`actions` must be `contextual`, `fixed`, `sphere`, `ball`, `per_arm`, or a list of feature vectors"
@@ -33,7 +33,7 @@ pub enum Actions {
 }
 
 /// Distribution of random actions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Drawn {
     /// (1, v)/√2 with v uniform on the unit sphere, anew in every round.

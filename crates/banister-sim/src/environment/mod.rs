@@ -74,7 +74,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident($config:ty),)*) => {
         /// An environment as declared: its `kind`, and the keys of that kind.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         #[non_exhaustive]
         pub enum EnvironmentConfig {
@@ -133,6 +133,7 @@ kinds! {
     Segmented(SegmentedConfig),
     /// A [`CustomEnvironment`]: code, which no file can declare.
     #[serde(skip_deserializing)]
+    #[schemars(skip)]
     Custom(CustomConfig),
 }
 

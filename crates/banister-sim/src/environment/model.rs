@@ -26,7 +26,7 @@ pub(crate) struct Setting<'a> {
 /// An environment with everything that is true of it.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// The problem as agents are told it.
+    /// The problem as agents see it.
     pub(crate) problem: Problem,
     pub(crate) dynamics: Dynamics,
     /// θ, then one μ per guardrail, in signal units per feature unit; empty where there are none.
@@ -111,7 +111,7 @@ impl Environment {
 }
 
 /// An arm by index or by name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum ArmRef {
     /// Its index.

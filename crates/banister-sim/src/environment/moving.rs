@@ -15,7 +15,7 @@ use crate::results::GuardrailInfo;
 use crate::stream::stream;
 
 /// A mean that moves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Move {
     /// The arm, by index or name.
@@ -27,7 +27,7 @@ pub struct Move {
 }
 
 /// A path of a mean around or from its declared value, in the signal's units.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MeanPath {
     /// by·sin(2πt/period): at most 2π·by/period per round.
@@ -54,7 +54,7 @@ pub enum MeanPath {
 }
 
 /// Users who come back: rounds one after another that share a mean of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Users {
     /// Rounds of each.
@@ -62,7 +62,7 @@ pub struct Users {
     /// Distance of a user's means from those of all: above or below, as likely, for all arms and signals alike, in
     /// units of the ranges.
     pub spread: f64,
-    /// Outcomes of which a round has the mean: with `rounds = 1` each user is decided for, and learned, as one unit.
+    /// Number of outcomes that a round averages: with `rounds = 1` each user is decided for, and learned, as one unit.
     #[serde(default = "one")]
     pub outcomes: u64,
 }

@@ -248,7 +248,7 @@ pub(crate) struct Pull<'a> {
     pub action: usize,
     /// Share of the action's length that is played.
     pub scale: f64,
-    /// Generator of the run or, where agents meet the same outcomes, of the action.
+    /// Generator of the run or, where agents share outcomes, of the action.
     pub rng: &'a mut ChaCha8Rng,
     /// Costs to write, one per guardrail.
     pub costs: &'a mut [f64],

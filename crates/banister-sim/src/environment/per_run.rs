@@ -40,7 +40,9 @@ const PUBLISHED_K: usize = 10;
 const SHORTER: f64 = 1.0 - 1e-13;
 
 /// Law of θ and of the cost's parameter in `directions`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterLaw {
     /// Uniform on [−1, 1]^d.

@@ -26,7 +26,7 @@ keys! {
         segments: Vec<String>,
         /// Frequency of each segment; they sum to one. Default: all alike.
         frequencies: Vec<f64>,
-        /// True if agents are told the names before the first round; default true.
+        /// True if agents know the names before the first round; default true.
         declared: bool,
         /// Names of the arms; default `arm 0`, `arm 1`, …
         arms: Vec<String>,

@@ -37,7 +37,7 @@ const REQUESTS: &[u8] = include_bytes!("../../experiments/routing/requests.parqu
 const ORDERS: u64 = 3 << 61;
 
 /// A cell of a table given in place of a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum TableCell {
     /// A number.
@@ -47,7 +47,9 @@ pub enum TableCell {
 }
 
 /// Order in which requests come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Every round draws a row anew.
@@ -76,9 +78,9 @@ keys! {
         costs: Vec<Vec<String>>,
         /// Columns that describe a request: contexts for linear agents.
         features: Vec<String>,
-        /// Column of the request's segment, whose means agents may tell apart.
+        /// Column of the request's segment; agents may learn means by segment.
         segment: String,
-        /// True if agents are told the segments' names before the first round; default true.
+        /// True if agents know the segments' names before the first round; default true.
         declared: bool,
         /// `replacement`, `shuffled` or `as_is`; default `replacement`.
         order: Order,

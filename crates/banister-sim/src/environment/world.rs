@@ -15,8 +15,8 @@ use crate::results::GuardrailInfo;
 
 /// Source of rounds and outcomes that may differ from round to round.
 pub(crate) trait World: Any + Send + Sync {
-    /// Starts a run. All draws but those from the generator of a [`Pull`] depend on the seed and the number of
-    /// the run alone, so that all agents meet the same rounds.
+    /// Starts a run. All draws but those from the generator of a [`Pull`] depend on the seed and the number of the run
+    /// alone, so that all agents see the same rounds.
     fn start<'a>(&'a self, start: &RunStart<'a>) -> Result<Box<dyn WorldRun + 'a>, Error>;
 
     /// Arms of the first round, where actions stay and outcomes depend on nothing but the arm and the round.

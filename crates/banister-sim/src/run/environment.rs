@@ -88,7 +88,7 @@ pub(crate) trait RunEnvironment {
     /// Plays an action: returns the reward and writes the costs.
     fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error>;
 
-    /// Number of streams of outcomes, where agents meet the same ones: one per action, or one for all rounds.
+    /// Number of streams of outcomes, where agents share them: one per action, or one for all rounds.
     fn outcome_streams(&self) -> usize;
 
     /// Features of an action; empty for arms.

@@ -24,8 +24,8 @@ pub(crate) struct Episode {
     pub(crate) pulls: Vec<u64>,
     /// Costs of the current round.
     costs: Vec<f64>,
-    /// Streams of outcomes where agents meet the same ones: the n-th pull of an arm brings the n-th outcome
-    /// of its stream, whoever pulls and when.
+    /// Streams of outcomes that agents share: the n-th pull of an arm, by any agent at any time, brings the n-th
+    /// outcome of its stream.
     common: Vec<ChaCha8Rng>,
     /// Room for the features of a scaled action.
     scaled: Vec<f64>,

@@ -5,7 +5,7 @@ use banister::{Agent, Error, Round, Scope};
 use crate::environment::Segments;
 use crate::experiment::Experiment;
 
-/// Policies of an agent that tells segments apart; empty for one that does not.
+/// Policies by segment; empty for an agent without segments.
 #[derive(Default)]
 pub(crate) struct PolicyTable {
     policies: Vec<Vec<(usize, f64)>>,

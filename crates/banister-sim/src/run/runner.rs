@@ -29,7 +29,7 @@ const REPORT: u64 = 1 << 22;
 #[derive(Clone, Copy)]
 struct Watch<'a> {
     progress: &'a Progress,
-    /// Another run has failed, and nobody waits for this one.
+    /// True once another run has failed, so that this one is not needed.
     failed: &'a AtomicBool,
 }
 

@@ -313,8 +313,8 @@ impl Experiment {
     }
 }
 
-/// Averages the best feasible policy over the runs of the first agent where rounds differ: all
-/// agents meet the same rounds.
+/// Averages the best feasible policy over the runs of the first agent where rounds differ: all agents see the same
+/// rounds.
 fn optimum(experiment: &Experiment, traces: &[Trace]) -> Optimum {
     let mut optimum = experiment.optimum.clone();
     let averages: Vec<&(f64, Vec<f64>)> =

@@ -27,6 +27,7 @@ mod linear_runs;
 mod links;
 mod logged;
 mod misspecified;
+mod parameters;
 mod pinned;
 mod planning;
 mod promises;

@@ -195,7 +195,7 @@ impl Linear {
         self.maximise_with(scaled, c, 0.0, top, q, (enough, tolerance))
     }
 
-    /// The same where every unit of min(t, x'π) earns `price`, which c counts as if t were u'π.
+    /// [`Self::maximise`] where every unit of min(t, x'π) earns `price`, which c counts as if t were u'π.
     pub(crate) fn maximise_with(
         &mut self,
         scaled: &ScaledProblem,
@@ -459,7 +459,7 @@ impl Linear {
         Some(length)
     }
 
-    /// The same with rows, where one column leaves at a time (see `fill_rows`).
+    /// [`Self::advance`] with rows, where one column leaves at a time (see `fill_rows`).
     fn advance_by_one(&mut self, reach: f64) -> Option<f64> {
         let largest = self.direction.iter().fold(0.0_f64, |x, d| x.max(d.abs()));
         // There already, but for rounding.

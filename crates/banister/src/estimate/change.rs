@@ -79,7 +79,7 @@ impl Change {
         self.multiply(|k, end| 1.0 + PARTS[k] * steps[end])
     }
 
-    /// The same of a sub-Gaussian signal with constant R: factors exp(λ(y − u) − λ²R²/2), λ ≤ 1/R.
+    /// Observes an outcome of a sub-Gaussian signal with constant R: factors exp(λ(y − u) − λ²R²/2), λ ≤ 1/R.
     #[inline(never)]
     pub(super) fn observe_normal(&mut self, y: f64) -> bool {
         let (bets, ends) = (self.bets, self.ends);
@@ -135,7 +135,7 @@ pub(super) fn is_sound(wealth: &Wealth) -> bool {
 pub(crate) struct Changed {
     /// Place of its signal in the row: 0 the reward, 1 + i guardrail i, then the signals of sums.
     pub signal: usize,
-    /// The same without the reward; a guardrail of the reward, where there is one.
+    /// That place less one; for the reward, the index of a guardrail on it, where there is one.
     pub guardrail: Option<usize>,
     /// Outcomes that were learned before, and their mean in standard units.
     pub outcomes: u64,

@@ -39,7 +39,7 @@ impl Estimates {
         }
     }
 
-    /// Weights of an arm were told anew.
+    /// Follows new weights of an arm.
     pub(crate) fn follow_weights(&mut self, problem: &CheckedProblem) {
         for (own, sum) in self.sums.iter_mut().zip(problem.sums()) {
             for (place, arm) in own.factors.iter_mut().zip(&self.arms) {

@@ -10,7 +10,7 @@ pub(crate) struct Units {
     pub(crate) scale: f64,
     /// R in these units.
     pub(crate) r: f64,
-    /// The same in units of the common range: shift + stretch·y.
+    /// Map from these units to those of the common range: shift + stretch·y.
     pub(crate) shift: f64,
     pub(crate) stretch: f64,
     /// v: most that the mean moves between decisions or in a second, in the arm's own units.

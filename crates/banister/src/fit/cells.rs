@@ -361,7 +361,7 @@ impl Cells {
         }
     }
 
-    /// Takes up a saved state; `false` if it does not fit.
+    /// Restores a saved state; `false` if it does not match.
     #[must_use]
     pub(super) fn restore(&mut self, mut state: CellsState) -> bool {
         let fixed = self.first_arm_row();

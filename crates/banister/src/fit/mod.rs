@@ -115,7 +115,7 @@ pub(crate) trait Model {
     /// Mean of a guardrail's signal in its units, given those of its targets and of the last coordinate regressed on.
     fn mean(&self, guardrail: usize, target: f64, last: f64) -> f64;
 
-    /// The same, given the mean in standard units.
+    /// Mean of a guardrail's signal in its units, given the mean in standard units.
     fn of_standard(&self, guardrail: usize, mean: f64) -> f64;
 }
 

@@ -54,8 +54,8 @@ pub trait Learner: Send + Sized + 'static {
     /// none that checks.
     fn plan(&mut self, shell: &mut Shell) -> Result<(), Fallback>;
 
-    /// Means may have moved: bounds have to hold until this time, as learners count it. Only called where
-    /// the problem declares drift.
+    /// Makes bounds hold until this time, as learners count it, since means may have moved. Only called where the
+    /// problem declares drift.
     fn use_until(&mut self, shell: &mut Shell, time: f64) {
         let _ = (shell, time);
     }
@@ -64,31 +64,30 @@ pub trait Learner: Send + Sized + 'static {
     /// in standard units.
     fn bound_safe(&mut self, shell: &mut Shell) -> f64;
 
-    /// Refuses an outcome of an action that there is not. By default actions are arms.
+    /// Refuses an outcome of an unknown action. By default actions are arms.
     #[inline]
     fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
         shell.check_arm(outcome)
     }
 
-    /// Learns from an outcome whose signals count as they are, and has it watched ([`Shell::watch`]).
+    /// Learns from an outcome whose signals count as they are, and shows it to the monitor ([`Shell::watch`]).
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next;
 
     /// Forgets all outcomes: those that come are of the monitor's epoch, and have its share of δ.
     fn forget(&mut self, shell: &mut Shell);
 
-    /// An arm has changed, as somebody knows: forgets its outcomes, and those of its decisions so far that come.
+    /// Forgets an arm that is known to have changed: its outcomes, and those still to come of its decisions so far.
     fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        let allowed =
-            "outcomes of this agent's arms teach about each other: none can be forgotten alone";
+        let allowed = "this agent learns all arms together: a single arm cannot be forgotten";
         Err(Error::invalid("arm", shell.arms.name(arm), allowed))
     }
 
-    /// Weights of an arm were told anew.
+    /// Follows new weights of an arm.
     fn follow_weights(&mut self, shell: &mut Shell) {
         let _ = shell;
     }
 
-    /// Refuses floors that it does not plan with; those it takes up when arms change ([`Learner::arms_changed`]).
+    /// Refuses floors that it cannot plan with; others take effect when arms change ([`Learner::arms_changed`]).
     fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
         let allowed =
             "this agent plans without floors: `opb` has them, and `oplb` one under the safe action";
@@ -111,20 +110,20 @@ pub trait Learner: Send + Sized + 'static {
         false
     }
 
-    /// An action was drawn whose outcome comes later.
+    /// Notes that an action was drawn whose outcome comes later.
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         let (decision, safe_probability) = (pending.decision, pending.safe_probability);
         shell.monitor.announce(decision, safe_probability);
         Ok(Next::Continue)
     }
 
-    /// The outcome of a decision will never come.
+    /// Gives up a decision whose outcome will never come.
     fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.monitor.give_up(pending.decision);
         Ok(Next::Continue)
     }
 
-    /// Alarms were acknowledged: tests of its own start anew.
+    /// Starts its own tests anew once alarms are acknowledged.
     fn acknowledge(&mut self, shell: &mut Shell) {
         let _ = shell;
     }
@@ -144,12 +143,12 @@ pub trait Learner: Send + Sized + 'static {
         }
     }
 
-    /// The last of the shell's arms is new.
+    /// Makes room for a new arm, the last of the shell's.
     fn add_arm(&mut self, shell: &mut Shell) {
         let _ = shell;
     }
 
-    /// Other arms are on offer.
+    /// Follows a change of the arms on offer.
     fn arms_changed(&mut self, shell: &mut Shell) {
         let _ = shell;
     }

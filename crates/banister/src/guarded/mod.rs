@@ -52,7 +52,7 @@ impl<L: Learner> Guarded<L> {
             && !L::KEEPS_SUMS
         {
             let allowed =
-                "this agent's guardrails are not over sums of decisions: `opb` keeps them so";
+                "not supported by this agent: use `opb` for guardrails over sums of decisions";
             return Err(Error::invalid(
                 format!("guardrail[{i}].over"),
                 over,

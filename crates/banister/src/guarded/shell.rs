@@ -21,11 +21,11 @@ fn end_of_use(time: f64, reach: f64) -> f64 {
     (libm::ceil(time / reach) * reach).max(time)
 }
 
-/// Time as it was told, where means may move.
+/// The caller's clock, where means may move.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Clock {
-    /// The latest time told: a clock that goes back stands still.
+    /// Latest time seen: a clock that goes back stands still.
     pub now: f64,
     /// Time of the first outcome's decision. Learners count from there: outcomes alone decide their bits, and sums of
     /// times stay short.
@@ -37,7 +37,7 @@ pub(super) struct Clock {
 pub struct Shell {
     /// The problem in standard form.
     pub problem: Arc<CheckedProblem>,
-    /// Every arm there ever was.
+    /// All arms, retired ones too.
     pub arms: Arms,
     /// Outcomes that arrived in all.
     pub outcomes: u64,
@@ -62,7 +62,7 @@ pub struct Shell {
     /// Decisions or seconds that bounds are made for, where means may move, and the last of them.
     reach: Option<f64>,
     pub(crate) until: f64,
-    /// True if time is the caller's, and has to be told.
+    /// True if time is the caller's, who has to pass it.
     pub(crate) by_clock: bool,
     pub(super) clock: Option<Clock>,
     /// True if some guardrail is relative to the safe action's own mean.
@@ -71,7 +71,7 @@ pub struct Shell {
     pub(crate) counted: Vec<f64>,
     /// Weights that were in force, the oldest first.
     pub(super) told: VecDeque<Told>,
-    /// Floors that were told.
+    /// Floors in force beside the declared one.
     pub(crate) floors: Floors,
 }
 
@@ -192,7 +192,7 @@ impl Shell {
         self.reach.map_or(0.0, |reach| end_of_use(time, reach))
     }
 
-    /// The same as callers tell it; none while nothing is known that could age.
+    /// End of use of the bounds in force, on the caller's clock; none while nothing is known that could age.
     #[inline]
     pub(super) fn expiry(&self) -> Option<f64> {
         self.reach?;
@@ -364,7 +364,7 @@ impl Shell {
         self.told.iter().find(own).map(|told| &told.weights)
     }
 
-    /// Takes up weights of earlier decisions from a snapshot.
+    /// Restores weights of earlier decisions from a snapshot.
     pub(super) fn restore_told(&mut self, told: VecDeque<Told>) -> Result<(), Error> {
         for own in &told {
             (self.problem.check_weights(&own.weights)).map_err(|e| broken(e.to_string()))?;
@@ -373,7 +373,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Weights of an arm are others from the next decision on.
+    /// Sets weights of an arm, from the next decision on.
     pub(super) fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
         let before = self.problem.arm_weights(arm);
         Arc::make_mut(&mut self.problem).set_weights(arm, weights)?;
@@ -410,7 +410,7 @@ impl Shell {
         }
     }
 
-    /// An arm's mean has changed.
+    /// Reports to the monitor that an arm's mean has changed.
     #[cold]
     pub(crate) fn tell_change(
         &mut self,
@@ -426,7 +426,7 @@ impl Shell {
         (self.monitor).tell_change(arm, segment, &changed, self.outcomes)
     }
 
-    /// Takes up an arm that was checked.
+    /// Adds an arm that was checked.
     pub(super) fn add_arm(
         &mut self,
         name: &str,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{Exposure, Lease, SignedLease, from_hex};
 use crate::error::Error;
 
-/// Holder of the newest lease. It brings no network and no clock: callers tell the time of a clock that never goes back, in
-/// milliseconds, and carry answers and exposures.
+/// Holder of the newest lease. It has no network and no clock: callers pass the time of a clock that never goes back,
+/// in milliseconds, and carry answers and exposures.
 #[derive(Debug)]
 pub struct LeaseClient {
     experiment: String,
-    /// Name of the safe arm, until a lease tells it.
+    /// Name of the safe arm, until a lease brings it.
     safe: [String; 1],
     public_key: Option<[u8; 32]>,
     limit: usize,
@@ -67,7 +67,7 @@ impl LeaseClient {
     /// Takes the answer to a request that was sent at a time of the caller's clock. An older lease is ignored.
     ///
     /// The server's time is taken for the answer's plus all that has passed since the request: never less than it is,
-    /// so that no lease outlives its end, whatever the device takes for the time of day.
+    /// so that no lease outlives its end, whatever time of day the device shows.
     pub fn accept(&mut self, answer: &SignedLease, sent: i64) -> Result<(), Error> {
         let own = from_hex(&answer.public_key);
         let key = (self.public_key.or(own))

@@ -1,9 +1,9 @@
-//! Leases: policies that clients draw from by themselves, without asking anybody.
+//! Leases: policies that clients draw from on their own, without a request per decision.
 //!
-//! A policy that was published stays certified until its time of use ends (math 1, 2): whoever draws from it in that time
-//! plays a certified policy, wherever that is. A [`Lease`] is such a policy with its certificate, its time, and the key of
+//! A policy that was published stays certified until its time of use ends (math 1, 2): a draw in that time is from a
+//! certified policy, wherever it is made. A [`Lease`] is such a policy with its certificate, its time, and the key of
 //! the hash that draws. A unit's number in [0, 1) is SipHash-1-3 of the key and the unit: the same everywhere, so that
-//! who handed out the lease can check every draw. It is signed with Ed25519; nothing in it is secret but the key, which
+//! the issuer of the lease can check every draw. It is signed with Ed25519; nothing in it is secret but the key, which
 //! lets its holders know who will get what.
 //!
 //! Without a valid lease the safe action is played. There is no network and no clock here: callers bring both. [`LeaseClient`]
@@ -133,7 +133,7 @@ pub struct Lease {
     pub gate: Option<Gate>,
     /// Policies by segment, as (arm, probability); the one of an experiment without segments is the empty name's.
     pub policies: BTreeMap<String, Vec<(usize, f64)>>,
-    /// What is certified of them.
+    /// Certificate of the policies.
     pub certificate: serde_json::Value,
 }
 
@@ -213,7 +213,7 @@ impl SignedLease {
     pub fn verify(&self, public_key: &[u8; 32]) -> Result<Lease, Error> {
         let refuse = |allowed: &str| Err(Error::invalid("lease", "given", allowed));
         let Ok(key) = VerifyingKey::from_bytes(public_key) else {
-            return refuse("the public key is none");
+            return refuse("not a valid Ed25519 public key");
         };
         let signature = from_hex(&self.signature).map(|bytes| Signature::from_bytes(&bytes));
         let signed = signature.is_some_and(|own| key.verify(self.lease.as_bytes(), &own).is_ok());

@@ -40,7 +40,7 @@ pub struct Evidence {
     /// Features or context of that round, and room for the features of its actions.
     numbers: Vec<f64>,
     room: Vec<f64>,
-    /// Features of every arm there ever was, one after another; empty where they come from a context.
+    /// Features of all arms, retired ones too, one after another; empty where they come from a context.
     arms: Vec<f64>,
     /// The arms in a context, where rounds bring one.
     context: Option<ContextArms>,
@@ -105,7 +105,7 @@ pub struct Setup {
 pub enum Tables {
     /// Whitened features, lengths and predictions, which follow every outcome.
     Followed,
-    /// The same, made when asked for.
+    /// Whitened features, lengths and predictions, made when asked for.
     Whitened,
     /// Lengths and predictions alone, made when asked for.
     Lengths,

@@ -62,7 +62,7 @@ pub(crate) struct Logit {
     gain: f64,
     /// A vector x_0 and ⟨x_0, θ⟩, where known beforehand.
     known: Option<(Vec<f64>, f64)>,
-    /// Room for features, plain and whitened, and an update nobody follows.
+    /// Room for features, plain and whitened, and an update that no table follows.
     x: Vec<f64>,
     y: Vec<f64>,
     targets: Vec<f64>,
@@ -176,7 +176,7 @@ impl Logit {
         }
     }
 
-    /// The same where ⟨x_0, θ⟩ is known: a square that is 0 at θ is added to F.
+    /// Takes ⟨x_0, θ⟩ as known: adds a square to F that is 0 at θ.
     pub(crate) fn with_known(mut self, x: Vec<f64>, z: f64) -> Self {
         self.known = Some((x, z));
         self.learn_known();
@@ -332,7 +332,7 @@ impl Logit {
         }
     }
 
-    /// Takes up a saved state; `false` if it does not fit.
+    /// Restores a saved state; `false` if it does not match.
     #[must_use]
     pub(crate) fn restore(&mut self, saved: LogitState) -> bool {
         self.gain = saved.gain;
@@ -340,7 +340,7 @@ impl Logit {
     }
 }
 
-/// Takes up saved states in their order; `false` if they do not fit.
+/// Restores saved states in their order; `false` if they do not match.
 #[must_use]
 pub(crate) fn restore_logits<'a>(
     logits: impl Iterator<Item = &'a mut Logit>,

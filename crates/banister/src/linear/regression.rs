@@ -261,7 +261,7 @@ impl Regression {
         self.state.rounding.reach(self.d, signal, beta)
     }
 
-    /// The same for one that is known along x_0; see [`Rounding::reach_across`].
+    /// Largest effect of rounding on the bounds of a signal that is known along x_0; see [`Rounding::reach_across`].
     pub(crate) fn rounding_across(
         &self,
         signal: usize,
@@ -308,7 +308,7 @@ impl Regression {
         self.stride
     }
 
-    /// The same for one number per signal.
+    /// Room for one number per signal, up to whole lanes.
     pub(crate) fn padded_signals(&self) -> usize {
         self.lanes
     }
@@ -501,7 +501,7 @@ impl Regression {
         &self.state
     }
 
-    /// Takes up a saved state; `false` if it does not fit.
+    /// Restores a saved state; `false` if it does not match.
     #[must_use]
     pub(crate) fn restore(&mut self, state: RegressionState) -> bool {
         let own = &self.state;

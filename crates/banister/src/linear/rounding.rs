@@ -26,7 +26,7 @@ const LIMIT: f64 = 1.0 / 16.0;
 /// The part of a radius that rounding may take without being counted.
 const NEGLIGIBLE: f64 = 1e-5;
 
-/// The same for what does not fall with the radius, in ranges.
+/// The part of a range that rounding may take uncounted where it does not fall with the radius.
 const NEGLIGIBLE_COST: f64 = 1e-7;
 
 /// Outcomes that are summed plainly before they are added to the long sums.

@@ -114,7 +114,7 @@ impl MultiScale {
         self.widths_by(&evidence.regression, evidence.signals[signal].r, signal)
     }
 
-    /// The same by a regression on its own, for noise R.
+    /// Half-widths of the intervals of a regression on its own, for noise R.
     pub(crate) fn widths_by(&self, regression: &Regression, r: f64, signal: usize) -> Widths {
         let (lambda, slack) = (regression.lambda(), regression.solved_rounding());
         let mut widths = Widths {

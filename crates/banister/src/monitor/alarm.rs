@@ -27,7 +27,7 @@ pub enum OnBreach {
 pub enum AlarmKind {
     /// The decisions' observed costs are above the threshold.
     Breach,
-    /// They may be: evidence that is not enough to act on.
+    /// The costs may be above the threshold: evidence that is not enough to act on.
     BreachWarning,
     /// An arm's outcomes contradict each other over time: its mean changed.
     Refuted,
@@ -83,7 +83,7 @@ impl AlarmKind {
 pub struct Misfit {
     /// Mean that the model expects of them, in the units of the guardrail's signal.
     pub predicted: f64,
-    /// Conditions on features that select them, all of them to be met; none: all outcomes, or all of the arm's.
+    /// Conditions on features that select them, all of which must hold; none: all outcomes, or all of the arm's.
     pub cell: [Option<FeatureRange>; 3],
 }
 

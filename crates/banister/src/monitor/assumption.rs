@@ -11,7 +11,7 @@ use crate::problem::{CheckedProblem, Direction, Standard};
 pub struct Assumption {
     /// The assumption, in words.
     pub text: String,
-    /// True if something would notice were it false.
+    /// True if a test would notice that it is false.
     pub watched: bool,
 }
 

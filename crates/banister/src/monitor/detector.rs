@@ -313,7 +313,7 @@ fn grow(wealth: &mut [f64; BETS], start: f64, factors: &[f64; BETS]) -> f64 {
     let w = &*wealth;
     let total = ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7]));
     if total >= MOST {
-        // A ceiling keeps it finite where nobody reacts to the alarm.
+        // A ceiling keeps it finite where no reaction to the alarm follows.
         *wealth = wealth.map(|own| own.min(MOST));
         return MOST;
     }

@@ -1,4 +1,4 @@
-//! Assumptions that can be watched are watched.
+//! The monitor: tests of every assumption that can be watched.
 //!
 //! A certificate is right if means do not change, declarations are true and outcomes are reported as
 //! they happened. These tests run beside every agent and need none of that to be right:
@@ -46,7 +46,7 @@ pub use origin::Origin;
 pub(crate) use origin::Watched;
 pub use saved::MonitorState;
 
-/// Changes that inform which stand at the same time: with thousands of arms more would help nobody.
+/// Most warnings of changed means that stand at once: with thousands of arms, more would not help.
 const MOST_CHANGES: usize = 16;
 
 /// Parameters of a monitor.
@@ -94,7 +94,7 @@ struct Memory {
     /// True once outcomes of another policy were learned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     logged: bool,
-    /// Alarms that nobody has acknowledged yet: one of each kind per guardrail at most.
+    /// Unacknowledged alarms: one of each kind per guardrail at most.
     alarms: Vec<Alarm>,
     /// Alarms raised so far.
     raised: u64,
@@ -178,7 +178,7 @@ impl Monitor {
         self.is_on
     }
 
-    /// Alarms that nobody has acknowledged yet, the oldest first.
+    /// Unacknowledged alarms, the oldest first.
     #[inline]
     pub fn alarms(&self) -> &[Alarm] {
         &self.saved.alarms
@@ -479,7 +479,7 @@ impl Monitor {
         next
     }
 
-    /// The same for the guardrails that hold in each segment.
+    /// Runs the breach detectors of the guardrails that hold in each segment.
     #[inline(never)]
     fn detect_in(
         &mut self,
@@ -615,8 +615,8 @@ impl Monitor {
         }
     }
 
-    /// An arm's mean has changed; it is told in the units of the signal. Where nothing rests on what is refuted, it
-    /// was forgotten, and this informs.
+    /// Raises an alarm for a changed mean of an arm, in the units of the signal. It only informs where nothing rests on
+    /// what is refuted, which was forgotten.
     #[cold]
     pub(crate) fn tell_change(
         &mut self,
@@ -681,7 +681,7 @@ impl Monitor {
         let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
-        // Changes that inform are told arm by arm.
+        // Warnings of changed means are reported arm by arm.
         let arm = |alarm: &Alarm| alarm.arm.filter(|_| alarm.kind == AlarmKind::Changed);
         let key = |alarm: &Alarm| {
             (

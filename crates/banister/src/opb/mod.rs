@@ -122,7 +122,7 @@ impl Opb {
         self.publish(untimed)
     }
 
-    /// Takes one outcome: the arm that was played, its reward and one cost per guardrail.
+    /// Observes one outcome: the arm that was played, its reward and one cost per guardrail.
     ///
     /// Nothing changes if any number is refused.
     #[inline]
@@ -137,7 +137,7 @@ impl Opb {
         Ok(())
     }
 
-    /// Offers one more arm, or one again that was retired, with all that is known of it. Its number is returned.
+    /// Offers a new arm, or a retired one again with all that is known of it. Returns its number.
     ///
     /// There may be any number of them, and they weaken nothing: arms share δ in the order of their first
     /// pull. Only the paper's own radii count the arms they were made for.

@@ -1,4 +1,4 @@
-//! Guardrails over sums of decisions: costs of n decisions together, at most B = nτ (docs/guarantees.md).
+//! Guardrails over sums of decisions: costs of n decisions together, at most B = nτ (docs/proofs.md).
 //!
 //! **Pace.** The program's threshold is what is left for each decision that is left: what was not spent while little was
 //! known is spent later. It only earns. **Guard.** With k decisions left after it, an arm is drawn only if

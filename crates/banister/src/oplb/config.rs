@@ -78,12 +78,12 @@ config! {
     /// Map from ⟨x, parameter⟩ to the mean, for all signals; S then bounds the parameters of log-odds.
     #[serde(skip_serializing_if = "Link::is_identity")]
     link: Link = Link::default(),
-    /// The same for single signals, by name: `reward`, or a guardrail's.
+    /// Links of single signals, by name: `reward`, or a guardrail's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     links: BTreeMap<String, Link> = BTreeMap::new(),
     /// Problem that is solved each round.
     solver: Solver = Solver::default(),
-    /// Choice of optimism about the reward, by default `least`; `index` explores less, as safe as all, without a bound
+    /// Choice of optimism about the reward, by default `least`; `index` explores less and is as safe, without a bound
     /// on its regret; `exact` has the paper's own.
     optimism: Option<Optimism>,
     /// δ: probability with which any guardrail's bounds may ever fail; safety rests on them alone.

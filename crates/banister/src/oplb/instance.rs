@@ -1,4 +1,4 @@
-//! One round of OPLB given by its numbers, for outside data: what `banister solve` reads.
+//! One round of OPLB given by its numbers, for user-supplied data: what `banister solve` reads.
 
 use banister_solve::{
     ConeLimits, ConeProblem, ConeSolution, LpError, Solution, Status, dense, solve_cone_once,

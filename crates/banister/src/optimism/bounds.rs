@@ -29,7 +29,7 @@ pub struct Bounds {
     /// Thresholds of the part that is free to choose, 1 − F of the policy: (τ − φ·u)/(1 − F), φ being the floors and F
     /// their sum.
     pub free_thresholds: Vec<f64>,
-    /// The same for optimism, with l: with u the optimistic value could fall below r*.
+    /// Thresholds of the free part for optimism, with l: with u the optimistic value could fall below r*.
     pub optimistic_thresholds: Vec<f64>,
     /// Optimistic rewards U_a, or r̃_a under `index`.
     pub reward_upper: Vec<f64>,

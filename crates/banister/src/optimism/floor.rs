@@ -82,7 +82,7 @@ pub(crate) fn check_safe_floor(floors: &Floors, optimism: Optimism) -> Result<()
     match floors.arms.first() {
         None => check_floor(floors.safe, optimism),
         Some(&(_, floor)) => {
-            let allowed = "floors of single arms are `opb`'s: leave them out";
+            let allowed = "floors of single arms require `opb`: omit them";
             Err(Error::invalid("floors", floor, allowed))
         }
     }

@@ -16,7 +16,7 @@
 //! x = 1 + f_a/n_a, r̃_a is the first mean that a bet on all n_a outcomes of the arm refutes at level 1/x
 //! ([`crate::interval::Mixture`]), c̃ likewise from below. It falls short of the mean by ε with probability O(1/(f_a ε²)), which
 //! costs no more than it saves (MOSS, Audibert and Bubeck 2009; anytime, Degenne and Perchet 2016; with kl, Garivier, Hadiji,
-//! Ménard and Stoltz 2022): docs/guarantees.md has the theorem. r̃ is cut to the signal's range and c̃ to u, not to U and l,
+//! Ménard and Stoltz 2022): docs/proofs.md has the theorem. r̃ is cut to the signal's range and c̃ to u, not to U and l,
 //! which fail with probability δ_o.
 //!
 //! **What certifying could earn.** Exploring an arm takes budget from those that earn already, at u, and what it could earn
@@ -62,8 +62,8 @@ pub enum Optimism {
     /// The smallest κ that the lemma allows.
     #[default]
     Least,
-    /// The smallest κ for indices that grow with the number of outcomes: safe as ever, and its regret is bounded in
-    /// expectation.
+    /// The smallest κ for indices that grow with the number of outcomes: as safe as `least`, and its regret is bounded
+    /// in expectation.
     Index,
     /// As in the code that made the paper's figures.
     Published,
@@ -411,7 +411,7 @@ impl LpPlan {
         shell.publish(&answer, &self.bounds.thresholds, number)
     }
 
-    /// Takes up the floors that the shell was told, beside the declared one.
+    /// Copies the shell's floors, beside the declared one.
     pub(crate) fn take_floors(&mut self, shell: &Shell, declared: f64) {
         self.bounds.floor = declared.max(shell.floors.safe);
         let arms = shell.floors.arms.iter();

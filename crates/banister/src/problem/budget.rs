@@ -1,4 +1,4 @@
-//! Budgets over time as declared. Agents know no time: whoever has a clock, the service, keeps them.
+//! Budgets over time as declared. Agents have no clock: the service, which has one, keeps them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Budget {
     /// Reaction to an amount that does not even cover the safe action.
     #[serde(default)]
     pub when_exhausted: WhenExhausted,
-    /// True if the policy leans to the safe action as soon as the amount would not last for the period.
+    /// True if the policy shifts to the safe action as soon as the amount would not last for the period.
     #[serde(default = "yes")]
     pub pacing: bool,
 }

@@ -62,7 +62,7 @@ impl std::fmt::Display for Drift {
 }
 
 impl Drift {
-    /// v: the same per decision, or per second.
+    /// v: the drift per decision, or per second.
     pub(crate) fn speed(&self) -> f64 {
         self.by / self.per.parts().1
     }

@@ -22,9 +22,9 @@ use crate::problem::signal::known_constant;
 use crate::problem::signals::REWARD;
 use crate::problem::{Budget, Direction, Drift, Measured, Range, Signal, SignalConfig, Weights};
 
-/// A ratio to the safe action's that nothing is known of counts as this, so that costs stay finite.
+/// Value that stands for an unknown ratio to the safe action's, so that costs stay finite.
 const MOST_RATIO: f64 = 1e9;
-/// Decisions of a stretch at most: sums of so many numbers are still exact enough.
+/// Most decisions of a stretch: sums of that many numbers are still exact enough.
 const MOST_OVER: u64 = 1_000_000_000;
 
 /// A guardrail as declared in TOML, JSON or Python.
@@ -45,8 +45,8 @@ pub struct Guardrail {
     /// learned once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// Weights of the declared signals that it is the sum of, for all arms or by arm: prices that are told, and can be
-    /// told anew. Outcomes bring the signals, and not the sum.
+    /// Weights of the declared signals that it is the sum of, for all arms or by arm: given prices, which may change.
+    /// Outcomes bring the signals, and not the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
     /// Two declared signals: the first per unit of the second, mean by mean, is bounded, `["refunds", "orders"]`.
@@ -87,8 +87,8 @@ pub struct Guardrail {
     /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
     #[serde(default, skip_serializing_if = "Scope::is_overall")]
     pub scope: Scope,
-    /// Decisions over whose sum it is kept, instead of by every policy: of each stretch of so many, one after another.
-    /// `opb` alone.
+    /// Number n of decisions over whose sum it is kept, instead of by every policy: each stretch of n, one after
+    /// another. Only `opb`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<u64>,
     /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
@@ -103,7 +103,7 @@ pub enum Scope {
     /// All of them: one budget, spent where it earns most.
     #[default]
     Overall,
-    /// Those of each segment, for itself.
+    /// Those of each segment, separately.
     Each,
 }
 

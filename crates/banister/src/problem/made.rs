@@ -131,7 +131,7 @@ impl Problem {
         Ok(own)
     }
 
-    /// Gives signals without a highest value one that they count as: above it nobody asks.
+    /// Caps signals without a highest value, beyond the highest bound on their quantiles.
     pub(super) fn with_ends(&self) -> Result<Self, Error> {
         let mut own = self.clone();
         for (name, signal) in &mut own.signals {

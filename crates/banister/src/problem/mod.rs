@@ -79,7 +79,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub signals: BTreeMap<String, Measured>,
     /// Names of the segments that are expected, for agents that know segments: δ is set aside for them, and with a
-    /// guardrail that holds in each they are told apart from the first decision on.
+    /// guardrail that holds in each they have policies of their own from the first decision on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<String>,
 }

@@ -30,7 +30,7 @@ pub(crate) const UNIT: [f64; 2] = [0.0, 1.0];
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Range {
-    /// The same for all arms; of a declared signal the high end may be infinite, in JSON `"inf"`.
+    /// One range for all arms; of a declared signal the high end may be infinite, in JSON `"inf"`.
     Shared(#[serde(serialize_with = "endless")] [f64; 2]),
     /// One per arm, in the order of the arms.
     ByArm(Vec<[f64; 2]>),

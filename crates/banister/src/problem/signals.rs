@@ -264,8 +264,8 @@ impl CheckedProblem {
         Ok(())
     }
 
-    /// A checked outcome of an arm as it counts, as a whole row: signals outside their range are at its end, and sums are
-    /// made at the weights told for its decision, or in force. `room` holds the costs.
+    /// A checked outcome of an arm as it counts, as a whole row: signals outside their range are at its end, and sums
+    /// are made at the weights of its decision, or at those in force. `room` holds the costs.
     pub fn counted<'a>(
         &self,
         arm: Option<usize>,

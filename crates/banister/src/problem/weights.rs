@@ -1,4 +1,4 @@
-//! Guardrails that are weighted sums of measured signals: what a signal costs is told, how much of it there is is learned.
+//! Guardrails that are weighted sums of measured signals: the price of a signal is given, its amount is learned.
 //!
 //! A model's dollars are its tokens times a published price. The law of the tokens does not change when the price does,
 //! so the tokens are learned, and the guardrail's upper end is Σ_k w_{a,k}·u_{a,k}: exact from the first decision after
@@ -13,7 +13,7 @@ use super::signals::REWARD;
 use super::{CheckedProblem, Guardrail, Problem, Range, SignalConfig};
 use crate::error::{Error, finite};
 
-/// Largest value of a sum at weights that are told, in units of the largest at those declared: evidence stays finite.
+/// Largest value of a sum at changed weights, in units of the largest at those declared: evidence stays finite.
 const DEAREST: f64 = 1e9;
 
 /// Weight of each signal in a sum, by the signal's name.
@@ -66,7 +66,7 @@ impl Measured {
     expecting = "expected weights by signal, such as { input_tokens = 2.5e-6 }, or such a table for each arm"
 )]
 pub enum Weights {
-    /// The same for all arms.
+    /// One set for all arms.
     Shared(Terms),
     /// By the names of the arms.
     ByArm(BTreeMap<String, Terms>),
@@ -335,7 +335,7 @@ impl CheckedProblem {
         })
     }
 
-    /// Weights of an arm that is told others, or is added: complete for each guardrail that is named.
+    /// Weights of an arm that is added or gets others: complete for each guardrail that is named.
     fn weights_for(&self, told: &ArmWeights) -> Result<Vec<(usize, Vec<f64>)>, Error> {
         let names = |sum: &Sum| self.signal_name(sum.guardrail + 1);
         if let Some(name) = told
@@ -363,12 +363,12 @@ impl CheckedProblem {
         own.collect()
     }
 
-    /// Refuses weights that cannot be told of an arm.
+    /// Refuses weights that an arm cannot have.
     pub fn check_weights(&self, told: &ArmWeights) -> Result<(), Error> {
         self.weights_for(told).map(|_| ())
     }
 
-    /// Tells other weights of an arm, all or nothing.
+    /// Sets other weights of an arm, all or nothing.
     pub fn set_weights(&mut self, arm: usize, told: &ArmWeights) -> Result<(), Error> {
         if told.is_empty() {
             return Err(Error::invalid(
@@ -410,7 +410,7 @@ impl CheckedProblem {
                         "the weights of this guardrail are by arm: an added one brings its own";
                     Err(Error::invalid(field, "absent", allowed))
                 }
-                // Those of an arm that was told others since are its own.
+                // An arm whose weights have changed has its own.
                 None => self.declared_weights(sum),
             }
         };

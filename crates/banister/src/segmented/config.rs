@@ -17,7 +17,7 @@ const EXPECTED: usize = 16;
 /// Parts of δ for the frequencies of segments, and for all pools; pairs have the rest.
 const FREQUENCIES: f64 = 0.1;
 const POOLS: f64 = 0.4;
-/// Contexts of a segment after which it is told apart, by default.
+/// Contexts of a segment after which it has a policy of its own, by default.
 pub(super) const POOL_UNTIL: u64 = 30;
 /// Segments with statistics of their own, at most, by default.
 const MAX_SEGMENTS: usize = 10_000;

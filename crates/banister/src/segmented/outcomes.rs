@@ -207,7 +207,7 @@ impl SegmentLearner {
             ..
         } = *outcome;
         let time = shell.time_of(outcome);
-        // A log's contexts are another's, and need not come with the frequencies that are met here, unless that is said.
+        // A log's contexts are another's, and need not come with the frequencies seen here, unless that is declared.
         let segment = match origin {
             Origin::Immediate => self.meet_segment(shell, time),
             Origin::Sampled { is_first: true, .. } => self.count_context(shell, time),

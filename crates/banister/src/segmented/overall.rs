@@ -27,7 +27,7 @@ pub(super) struct Overall {
     pub base: f64,
     /// Bound on that of the table before mixing.
     pub table: f64,
-    /// The same at the frequencies observed.
+    /// Mean of its cost bounds at the frequencies observed.
     pub observed: f64,
     /// Room for costs by segment.
     g: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Segments: names, counts of contexts, and who has a policy of its own.
+//! Segments: names, counts of contexts, and which have a policy of their own.
 //!
 //! Segments share one policy, the pool's, until they are told apart. Between two changes the pool is a fixed set of
 //! segments, and an arm is drawn the same way in all of them, so the mean of each arm in it is a fixed number over
@@ -11,15 +11,15 @@
 //!   depend on outcomes: bounds hold at all times, whenever a pool ends.
 //!
 //! Names are slots: there are `max_segments` at most. Where all are taken, a hand moves on by one slot for every name
-//! without one, and takes a credit of the two that a segment has for each time it is met: a segment without credit that
-//! is in the pool and was not declared gives way. So one stays if it comes more often than half the share of the names
-//! without a slot, by slot (frequent items after Misra and Gries, with a clock's hand). One that gives way stays in the
-//! pool, among those that are not counted one by one, so neither the pool nor the frequencies notice: f_s ≥ n_s ln κ of
-//! any part of its contexts.
+//! without one, and takes a credit of the two that a segment has for each time it is seen: a segment without credit
+//! that is in the pool and was not declared gives way. So one stays if it comes more often than half the share of the
+//! names without a slot, by slot (frequent items after Misra and Gries, with a clock's hand). One that gives way stays
+//! in the pool, among those that are not counted one by one, so neither the pool nor the frequencies notice: f_s ≥ n_s
+//! ln κ of any part of its contexts.
 
 use std::collections::HashMap;
 
-/// Credit for being met once.
+/// Credit for being seen once.
 const CREDIT: u64 = 2;
 /// Contexts at which the pool changes for the first time.
 const FIRST: u64 = 64;
@@ -37,7 +37,7 @@ pub(super) struct Segment {
     pub pairs: Vec<usize>,
     /// Block of its policy: its own, or the pool's.
     pub block: usize,
-    /// Remaining credit for being met.
+    /// Remaining credit for being seen.
     pub credit: u64,
 }
 
@@ -110,7 +110,7 @@ impl Segments {
         self.most > self.declared && 10 * self.list.len() >= 9 * self.most
     }
 
-    /// Takes note that a segment was met.
+    /// Notes that a segment was seen.
     pub(super) fn meet(&mut self, segment: usize) {
         let most = CREDIT.saturating_mul(self.until);
         let own = &mut self.list[segment].credit;
@@ -156,7 +156,7 @@ impl Segments {
         }
     }
 
-    /// Forgets the contexts; who has a policy of its own stays.
+    /// Forgets the contexts; segments keep policies of their own.
     pub(super) fn forget(&mut self) {
         (self.total, self.others) = (0, 0);
         self.list

@@ -40,7 +40,7 @@ struct SegmentState {
     contexts: u64,
     /// Decisions whose outcomes have not come.
     waiting: u64,
-    /// Remaining credit for being met.
+    /// Remaining credit for being seen.
     credit: u64,
     /// Places of its statistics, by arm.
     pairs: Vec<usize>,

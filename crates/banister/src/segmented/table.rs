@@ -449,7 +449,7 @@ impl SegmentTable {
         (sum, variance)
     }
 
-    /// Bound on the table's mean cost, and the same at the frequencies observed.
+    /// Bound on the table's mean cost, and the mean of its cost bounds at the frequencies observed.
     fn mean(&self, row: &Overall) -> (f64, f64) {
         let mixed = |table: f64, base: f64| table + self.mixed * (base - table);
         let base: f64 = (self.blocks.iter())

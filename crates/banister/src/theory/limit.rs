@@ -1,4 +1,4 @@
-//! The limit of certified play: what a policy loses that knows every mean and still has to prove it.
+//! The limit of certified play: the loss of a policy that knows every mean and still has to prove its safety.
 //!
 //! A certificate for policy π at round t rests on at most t outcomes. However they are split over arms, the
 //! cost of π is known no better than to a standard error of Σ_a π_a σ_a/√t (Neyman allocation: outcomes in

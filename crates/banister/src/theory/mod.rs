@@ -35,14 +35,13 @@ pub struct Bounds {
     pub regret: f64,
     /// Regret as printed in the paper's Theorem 3.
     pub regret_as_printed: f64,
-    /// No algorithm can beat this on all instances: √((K−1)T)/27, for T ≥ K − 1; `None` if T is smaller.
+    /// Minimax lower bound on the regret: √((K−1)T)/27, for T ≥ K − 1; `None` if T is smaller.
     pub lower_minimax: Option<f64>,
-    /// Nor this, where costs are Gaussian with unit variance: 1/(18Δ²), for T ≥ 96/(18Δ²); `None` if T is
-    /// smaller.
+    /// Lower bound where costs are Gaussian with unit variance: 1/(18Δ²), for T ≥ 96/(18Δ²); `None` if T is smaller.
     pub lower_margin: Option<f64>,
-    /// Nor these two, for arms whose best margin is ρ: see [`lower_bounds_best_margin`]. `None` where ρ is unknown.
+    /// Two lower bounds for arms whose best margin is ρ: see [`lower_bounds_best_margin`]. `None` where ρ is unknown.
     pub lower_best_margin: (Option<f64>, Option<f64>),
-    /// T_0 lies between these with probability 1 − 2/T when the safe cost is unknown.
+    /// Range of T_0 when the safe cost is unknown, with probability 1 − 2/T.
     pub t_zero: (u64, u64),
     /// Hoeffding radius of one signal after T/K pulls, at level δ/N_s.
     pub hoeffding_radius: f64,
@@ -193,7 +192,7 @@ pub struct LinearSetting {
 pub struct LinearBounds {
     /// Regret of OPLB with log-determinant radii, corrected; valid with probability 1 − 2δ − δ_o.
     pub regret: f64,
-    /// The same with the paper's radii at a valid level.
+    /// Regret of OPLB with the paper's radii at a valid level.
     pub regret_paper_radius: f64,
     /// Regret as printed in the paper's Theorem 2.
     pub regret_as_printed: f64,
@@ -203,7 +202,7 @@ pub struct LinearBounds {
     pub paper_radius: f64,
     /// α_r = 1 + 2/Δ.
     pub alpha_r: f64,
-    /// T_0 lies between these with probability 1 − 2/T when the safe cost is unknown.
+    /// Range of T_0 when the safe cost is unknown, with probability 1 − 2/T.
     pub t_zero: (u64, u64),
     /// Ellipsoids in the union bound when the safe costs are known: m + 1.
     pub signals: usize,

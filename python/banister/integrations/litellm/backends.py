@@ -61,7 +61,7 @@ class Backend(Protocol):
     remote: bool
 
     def decide(self, id: str, where: Mapping[str, Any]) -> AnyDecision | None:
-        """Returns a decision, in a `segment` or a `context`; None if there is nobody to ask: play the safe arm.
+        """Returns a decision, in a `segment` or a `context`; None if there is none: play the safe arm.
 
         Raises `BudgetError` if not even that may be played.
         """
@@ -76,7 +76,7 @@ class Backend(Protocol):
         """Learns what came of a decision; without a reward, a service charges the costs to its budgets."""
 
     def tell(self, arm: str, weights: Mapping[str, Mapping[str, float]]) -> bool:
-        """Tells the weights of an arm; False if nobody heard them: then nothing is decided either."""
+        """Sets the weights of an arm; False if they were not received: then nothing is decided either."""
 
     def alarms(self, decision: AnyDecision | None) -> list[str]:
         """Returns the alarms of now; `decision` is the last."""

@@ -27,7 +27,7 @@ class Call:
     """A call under way."""
 
     arm: str
-    #: None if nobody decided.
+    #: None if no decision was made.
     decision: AnyDecision | None
     #: True if its outcome will be learned.
     is_learned: bool

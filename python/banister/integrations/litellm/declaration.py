@@ -97,7 +97,7 @@ def check_prompts(given: Arguments) -> None:
 
 
 def tells_prices(given: Arguments, models: Models) -> bool:
-    """Returns True if the tokens of calls are learned and their prices are told."""
+    """Returns True if the tokens of calls are learned and their prices are given."""
     told, agent, learned = given["told_prices"], given["agent"], None
     if agent is not None:
         return bool(agent.problem.get("signals"))

@@ -38,7 +38,7 @@ class Prices:
         return {"input_tokens": self.input, "output_tokens": self.output}
 
     def tokens(self, dollars: float, output_tokens: float) -> dict[str, float]:
-        """Returns tokens that cost so many dollars: those of the answer, and as many input tokens as pay the rest.
+        """Returns tokens that cost these dollars: those of the answer, and as many input tokens as pay the rest.
 
         What is read from a cache, or is below the highest price for another reason, counts as fewer tokens.
         """

@@ -1,4 +1,4 @@
-"""Outcomes of calls: what LiteLLM tells of their end, judged and learned."""
+"""Outcomes of calls: what LiteLLM reports of their end, judged and learned."""
 
 from __future__ import annotations
 

@@ -68,18 +68,18 @@ class BanisterRouting(CustomRoutingStrategyBase, OutcomeLogger):  # type: ignore
         slow_at_most: largest fraction of slow calls; both are given, or none.
         confidence: with which all guardrails are kept at all times.
         on_breach: reaction to an alarm: "relearn" (what changed is forgotten and learned anew), "safe" (the safe arm
-            alone, until somebody acknowledges it) or "alert". None: the agent's own, "relearn" for `opb`.
+            alone, until it is acknowledged) or "alert". None: the agent's own, "relearn" for `opb`.
         when_safe_is_down: what is played if only the safe arm may be and none of its deployments is healthy:
             "cheapest_certified" (the arm with the lowest proven cost among those that keep every guardrail by
             themselves; without one the Router's error), "error" (always that), or the name of an arm, whose costs
             are then yours to answer for.
-        give_up_after: seconds after which a call that LiteLLM never told the end of counts as failed, at its worst
-            cost: a stream that nobody reads to its end, a call that was cancelled.
+        give_up_after: seconds after which a call whose end LiteLLM never reported counts as failed, at its worst
+            cost: a stream that is not read to its end, a call that was cancelled.
         unit: "session" to have one decision and one outcome for all calls of a session, which is the
             `litellm_session_id` of a request, else its `user`, else the `session_id` of its `metadata`; or a function
             from a request to its session. A session's outcome is the mean of its calls.
         period: seconds from a session's first call to its end, unless `end_session` ends it.
-        over: calls over which `ceiling` is kept together: the mean of every stretch of so many, and not that of every
+        over: calls over which `ceiling` is kept together: the mean of every stretch of that many, and not that of every
             policy. For an agent of this process.
         segment: from a request (`messages`, `input`, `request_kwargs`) to its class, async or not: every class has a
             policy of its own, and all together keep the guardrail.

@@ -26,7 +26,7 @@ class Session:
 
     key: str
     arm: str
-    #: None if nobody decided, or another arm had to be played: nothing is learned then.
+    #: None if no decision was made, or another arm had to be played: nothing is learned then.
     decision: AnyDecision | None
     began: float
     #: Calls under way.

@@ -281,7 +281,7 @@ fn tables_of(
     Ok(files)
 }
 
-/// Expected duration in words. After Ctrl-C the same command goes on, so that nobody has to wait for it.
+/// Expected duration in words. After Ctrl-C the same command resumes, so that it can be spread over days.
 fn announcement(time: Duration, threads: usize) -> String {
     let minutes = time.as_secs_f64() / 60.0;
     let long = if minutes < 90.0 {

@@ -151,13 +151,13 @@ impl CheckedDeclaration {
             };
             if own.as_slice().is_empty() {
                 let field = format!("budgets.{}", guardrail.name);
-                let allowed = "a list has at least one budget: leave it out to have none";
+                let allowed = "must have at least one budget; omit the key for none";
                 return Err(Refusal::invalid(field, "empty", allowed));
             }
             for (n, (field, budget)) in fields_of(&guardrail.name, own).enumerate() {
                 let before = &own.as_slice()[..n];
                 if before.iter().any(|other| other.per == budget.per) {
-                    let allowed = "several budgets of a guardrail differ in their periods";
+                    let allowed = "give at most one budget per period";
                     let per = budget.per.name();
                     return Err(Refusal::invalid(format!("{field}.per"), per, allowed));
                 }

@@ -69,7 +69,7 @@ impl CheckedDeclaration {
             Err(Refusal::invalid(format!("flag{field}"), value, allowed))
         };
         if self.declaration.unit.is_none() || matches!(self.kind, Kind::Candidates(_)) {
-            let allowed = "flags are evaluated for somebody: declare a `unit`, and arms";
+            let allowed = "a flag needs a `unit` and named arms: declare both";
             return invalid(String::new(), "given", allowed);
         }
         let mut kinds = Vec::new();
@@ -82,7 +82,7 @@ impl CheckedDeclaration {
         }
         kinds.dedup();
         if kinds.len() > 1 || !(kinds.is_empty() || flag.values.len() == self.arms.len()) {
-            let allowed = "all arms have a value of one type, or none has";
+            let allowed = "give every arm a value of the same type, or give none";
             return invalid(".values".into(), &kinds.join(" and "), allowed);
         }
         if flag.events.len() > MOST_EVENTS {

@@ -141,7 +141,7 @@ pub struct Declaration {
         deserialize_with = "object::option"
     )]
     pub flag: Option<Flag>,
-    /// True if all arms are the same, to try what is around them: whatever differs is a fault.
+    /// True for an A/A test: all arms are the same, and any difference between them is a fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub a_a: bool,
     /// Budgets over time, by guardrail: most that the decisions of a period may cost in sum. Several on one guardrail
@@ -258,7 +258,7 @@ pub struct CheckedDeclaration {
 }
 
 impl Declaration {
-    /// Checks everything, and fills in what was left to us.
+    /// Checks everything, and fills in the defaults.
     pub fn check(&self) -> Result<CheckedDeclaration, Refusal> {
         let own = self.with_budgets_apart()?;
         own.check_labels()?;

@@ -180,7 +180,7 @@ impl CheckedDeclaration {
             match self.place(arm) {
                 Some(place) if place != self.safe => {}
                 _ => {
-                    let allowed = "floors are of declared arms other than the safe one";
+                    let allowed = "must be the name of a declared arm other than the safe one";
                     return invalid(&field, format!("{floor}"), allowed);
                 }
             }
@@ -189,13 +189,13 @@ impl CheckedDeclaration {
         if let Some(share) = rollout.holdout
             && !(has_units && share > 0.0 && share < 1.0)
         {
-            let allowed = "must be above 0 and below 1, of an experiment with a `unit`";
+            let allowed = "must be above 0 and below 1, and requires a `unit`";
             return invalid("holdout", share.to_string(), allowed);
         }
         if let Some(own) = &rollout.namespace {
             check_label("rollout.namespace.name", &own.name)?;
             if !(has_units && 0.0 <= own.from && own.from < own.to && own.to <= 1.0) {
-                let allowed = "a part is 0 ≤ from < to ≤ 1, of an experiment with a `unit`";
+                let allowed = "must satisfy 0 ≤ from < to ≤ 1, and requires a `unit`";
                 return invalid("namespace", format!("[{}, {})", own.from, own.to), allowed);
             }
         }

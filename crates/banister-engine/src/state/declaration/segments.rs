@@ -39,7 +39,7 @@ pub enum Segments {
 pub struct SegmentFields {
     /// Names of the fields.
     pub fields: Vec<String>,
-    /// Segments that are told apart from the first decision on: a value of every field.
+    /// Segments with a policy of their own from the first decision on: a value of every field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<BTreeMap<String, String>>,
 }
@@ -162,7 +162,7 @@ impl Declaration {
         }
     }
 
-    /// Names of the segments that are told apart from the first decision on.
+    /// Names of the segments with a policy of their own from the first decision on.
     pub(super) fn known_segments(&self) -> Result<Vec<String>, Refusal> {
         let (list, known) = match &self.segments {
             None => ("segments", Vec::new()),

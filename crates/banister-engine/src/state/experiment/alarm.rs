@@ -154,7 +154,7 @@ impl Experiment {
         self.missing.differs() && self.missing_forces_safe()
     }
 
-    /// Alarms that nobody has acknowledged yet.
+    /// Unacknowledged alarms.
     pub fn open_alarms(&self) -> impl Iterator<Item = &RecordedAlarm> {
         (self.alarms.iter()).filter(|alarm| alarm.acknowledged.is_none())
     }

@@ -50,7 +50,7 @@ pub struct Change {
     )]
     #[schemars(with = "Option<BTreeMap<String, OneOrMany<Budget>>>")]
     pub budgets: Option<BTreeMap<String, OneOrMany<Budget>>>,
-    /// Condition under which the policy settles by itself; null: none.
+    /// Condition under which the policy settles without a request; null: none.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -99,7 +99,7 @@ pub struct ForcedSafe {
 /// The last policy that decisions were drawn from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Latest {
-    /// Number of its event, or of the decision that has it for its own.
+    /// Number of its event, or of the one decision that was drawn from it.
     #[serde(default)]
     pub number: u64,
     pub published: Arc<PublishedPolicy>,
@@ -135,7 +135,7 @@ pub struct FoldedState {
     /// Leases that exposures may still be reported under, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<GrantedLease>,
-    /// The last event that told prices: units assigned before are assigned anew.
+    /// The last event that changed prices: units assigned before are assigned anew.
     #[serde(default)]
     pub repriced: u64,
     /// Events that turned shadow mode on or off.
@@ -164,7 +164,7 @@ pub struct ExperimentTrace {
     /// Outcomes at which it is looked next whether enough is known.
     #[serde(default)]
     pub look_at: u64,
-    /// Notices for people, and who was told.
+    /// Notices for people, and their deliveries.
     #[serde(default)]
     pub notices: notice::Notices,
 }
@@ -551,7 +551,7 @@ impl Experiment {
         self.trace.history.lift(lifts.collect());
     }
 
-    /// True if somebody should look whether enough is known, by the number of outcomes.
+    /// True if it is time to check whether enough is known, by the number of outcomes.
     pub(crate) fn should_look(&self) -> bool {
         let waits = self.checked.declaration.stop_when.is_some() && self.settled.is_none();
         waits && self.counts.outcomes >= self.trace.look_at

@@ -1,4 +1,4 @@
-//! Notices for people who are not looking: what happened to an experiment, and which receivers were told.
+//! Notices of what happened to an experiment, and their deliveries to receivers.
 //!
 //! A notice is a fold of the event that it is about, and has its number; so every process has the same ones, and the
 //! log is their outbox. Deliveries are events, too: of many processes one sends.
@@ -28,7 +28,7 @@ const LONGEST_CLAIM: f64 = 7200.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NoticeKind {
-    /// An alarm that acts, or asks somebody to.
+    /// An alarm that acts, or calls for action.
     Alarm,
     /// Evidence that is not enough to act on.
     Warning,
@@ -42,7 +42,7 @@ pub enum NoticeKind {
     Ramp,
 }
 
-/// What happened, for people.
+/// A notice of what happened, for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     pub experiment: String,
@@ -57,11 +57,11 @@ pub struct Notice {
     pub alarm: Option<AlarmRaised>,
 }
 
-/// What is known of a notice and a receiver.
+/// State of the delivery of a notice to a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     hook: u64,
-    /// Times that somebody began to send it.
+    /// Number of attempts to send it.
     pub attempts: u32,
     /// End of the last claim; `None` once it is delivered.
     until: Option<Timestamp>,
@@ -102,7 +102,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// The notices that a receiver did not get yet, with what is known of their way.
+    /// The notices that a receiver did not get yet, with the state of each delivery.
     pub fn pending(&self, hook: u64) -> impl Iterator<Item = (&Notice, Delivery)> {
         let each = self.kept.iter().map(move |(notice, deliveries)| {
             let known = deliveries.iter().find(|own| own.hook == hook).copied();
@@ -118,7 +118,7 @@ impl Notices {
         self.kept.push_back((notice, Vec::new()));
     }
 
-    /// Takes up that a receiver was told (`until` is `None`), or is being told.
+    /// Notes that a notice was delivered to a receiver (`until` is `None`), or is being sent.
     pub(super) fn deliver(&mut self, notice: u64, hook: u64, until: Option<Timestamp>) {
         let Some((_, own)) = self.kept.iter_mut().find(|(own, _)| own.number == notice) else {
             return;
@@ -179,7 +179,7 @@ fn words(reason: Fallback) -> &'static str {
 }
 
 impl Experiment {
-    /// Notes something that people want to hear of, by the event that says it; one notice per event.
+    /// Adds the notice of an event, if people want one; at most one per event.
     pub(super) fn notice(
         &mut self,
         (number, time): (u64, Timestamp),
@@ -237,8 +237,8 @@ impl Experiment {
         self.notice(at, NoticeKind::Ramp, text, None);
     }
 
-    /// Follows the fallbacks of decisions. Who paused it, or said when and for whom it runs, knows; an alarm says itself
-    /// that it forces the safe action; and at the start nothing is known of it yet.
+    /// Follows the fallbacks of decisions. A pause or a rollout was asked for, an alarm has a notice of its own, and at
+    /// the start nothing is known yet: none of these is noticed here.
     pub(super) fn notice_fallback(
         &mut self,
         at: (u64, Timestamp),

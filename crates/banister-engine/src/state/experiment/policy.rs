@@ -170,12 +170,12 @@ impl Experiment {
         self.try_on_a_twin(|agent| agent.retire_arm(arm))
     }
 
-    /// Checks that weights can be told of an arm.
+    /// Checks that an arm can have these weights.
     pub(crate) fn check_weights(&self, arm: usize, weights: &ArmWeights) -> Result<(), Refusal> {
         self.try_on_a_twin(|agent| agent.set_weights(arm, weights))
     }
 
-    /// Takes up weights that were checked: they count from the next decision on.
+    /// Sets weights that were checked: they count from the next decision on.
     pub(super) fn set_weights(&mut self, arm: usize, weights: ArmWeights) -> Result<(), String> {
         self.take_weights(arm, &weights)?;
         self.learner.apply(LearnerEvent::SetWeights(arm, weights))?;
@@ -188,7 +188,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// What answers say of the experiment has changed.
+    /// Refreshes the properties that answers show.
     fn refresh_info(&mut self) -> Result<(), String> {
         let names = self.arms.iter().map(|arm| arm.name.clone()).collect();
         self.info = info(self.key, &self.checked, names, self.learner.declared());

@@ -1,8 +1,8 @@
 //! A detached learner: an actor that the pool's threads serve, one at a time.
 //!
-//! Two locks: whoever computes holds `core` and takes the next task out of `inbox` only then, so that effects
-//! of events are applied in the log's order whoever applies them. `inbox` is held for moments, so that the
-//! writer never waits for a computation.
+//! Two locks: a thread that computes holds `core` and takes the next task out of `inbox` only then, so that effects of
+//! events are applied in the log's order by any thread. `inbox` is held for moments, so that the writer never waits for
+//! a computation.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,13 +42,13 @@ struct Inbox {
     tasks: VecDeque<Task>,
     events: usize,
     questions: usize,
-    /// Alarms that events record and that it was not told of yet.
+    /// Number of alarms that events record and that the core does not know of yet.
     recorded: usize,
     /// True while it waits for a thread or has one.
     is_scheduled: bool,
 }
 
-/// News for the writer.
+/// Results for the writer.
 #[derive(Default)]
 struct News {
     unrecorded: Vec<NamedAlarm>,
@@ -189,7 +189,7 @@ impl Actor {
         lock(&self.news).broken.clone()
     }
 
-    /// Returns true if so many effects wait that there should not be more.
+    /// Returns true if too many effects wait to take more.
     pub(super) fn is_behind(&self) -> bool {
         lock(&self.inbox).events >= BEHIND
     }

@@ -89,7 +89,7 @@ pub(crate) struct NamedAlarm {
 /// Number of segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SegmentCount {
-    /// Policies: of segments told apart, and of the pool.
+    /// Number of policies, the pool's included.
     pub told_apart: usize,
     /// Names with statistics of their own.
     pub names: usize,
@@ -156,7 +156,7 @@ impl Core {
         &self.inputs
     }
 
-    /// Core with this agent, which another one takes the place of here.
+    /// Moves the agent to a new core, and puts another in its place.
     pub(super) fn give_way(&mut self, twin: Box<dyn Agent>) -> Self {
         let agent = std::mem::replace(&mut self.agent, twin);
         Self::new(agent, self.recorded, self.inputs.clone())
@@ -222,7 +222,7 @@ impl Core {
     }
 
     /// The policy for a request: over the arms as known now, for a context or for candidates. Its time, where drift is
-    /// declared, is the latest one known if absent: whoever uses the policy sees to it that it has not expired.
+    /// declared, is the latest one known if absent: the caller checks that the policy has not expired.
     pub(crate) fn policy(
         &mut self,
         time: Option<f64>,
@@ -314,7 +314,7 @@ impl Core {
     /// Segments at some places, those seen most often first, and the number of all; at a time ([`Self::policy`]).
     pub(crate) fn segments(&mut self, time: Option<f64>, places: Range<usize>) -> SegmentsView {
         if let Some(time) = time {
-            // Whatever is asked tells the agent the time.
+            // Every question passes the time to the agent.
             let round = Round {
                 time: Some(time),
                 ..Round::default()
@@ -330,7 +330,7 @@ impl Core {
         self.agent.lifts(signal)
     }
 
-    /// Most that learning on could still earn.
+    /// Upper bound on what further learning could still earn.
     pub(crate) fn worth_left(&mut self) -> Option<WorthLeft> {
         self.agent.worth_left()
     }

@@ -32,7 +32,7 @@ pub struct Arm {
     /// Ranges that it brought when it was added.
     #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
     pub ranges: ArmRanges,
-    /// Weights that it brought, or that were told of it since.
+    /// Weights that it brought, or that were set since.
     #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
     pub weights: ArmWeights,
     /// False once it is retired.

@@ -7,8 +7,8 @@ use super::actor::Actor;
 use super::core::Core;
 use crate::store::{Snapshot, StoreError};
 
-/// Has other threads go before this one. A lower niceness would not do: whoever wakes up would still wait for the end
-/// of a time slice, which is far longer than most decisions take. Only Linux has priorities of single threads.
+/// Gives other threads priority over this one. A lower niceness would not do: a woken thread would still wait for the
+/// end of a time slice, which is far longer than most decisions take. Only Linux has priorities of single threads.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
@@ -35,7 +35,7 @@ pub(super) struct LearnerPool(Arc<Shared>);
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// Tells the writer that there are news.
+    /// Wakes the writer.
     notify: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -120,7 +120,7 @@ struct DetachedLearners {
 }
 
 impl Detached {
-    /// Starts the threads; `notify` tells the writer to look for news.
+    /// Starts the threads; `notify` wakes the writer.
     pub(crate) fn start(notify: Box<dyn Fn() + Send + Sync>) -> std::io::Result<Self> {
         Ok(Self(Arc::new(DetachedLearners {
             pool: LearnerPool::start(notify)?,

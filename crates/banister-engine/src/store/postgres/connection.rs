@@ -21,7 +21,7 @@ use crate::store::{PostgresLog, StoreError};
 
 /// Longest time to connect, unless the address says otherwise.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
-/// After how much silence the other side is asked whether it is there.
+/// Silence after which a keep-alive probe is sent.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Defaults of the library where an address says nothing.
 const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
@@ -29,8 +29,8 @@ const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
 /// Time that the server has to report that a statement took too long, before it counts as silent.
 const GRACE: Duration = Duration::from_millis(500);
 
-// What was acknowledged is on the disk whatever the server's default. Every statement here is a few
-// look-ups in indexes: the server must not guess otherwise from a table that was empty a minute ago.
+// Acknowledged events are on the disk, whatever the server's default. Every statement here is a few look-ups in
+// indexes: the server must not guess otherwise from a table that was empty a minute ago.
 const SESSION: &str = "
 SET synchronous_commit = on;
 SET plan_cache_mode = force_generic_plan;
@@ -69,7 +69,7 @@ fn config(url: &str) -> Result<Config, StoreError> {
     let known = url
         .replace("sslmode=verify-full", "sslmode=require")
         .replace("sslmode=verify-ca", "sslmode=require");
-    // What exactly is wrong is not repeated: it may be a piece of the password.
+    // The exact error is not repeated: it may contain a piece of the password.
     let mut config: Config = known.parse().map_err(|_| {
         StoreError::new(
             "the database's address is not one of PostgreSQL: \
@@ -164,7 +164,7 @@ fn wait_for_commits(
     let listen = format!("LISTEN {CHANNEL}");
     session.run(async |client| client.batch_execute(&listen).await)?;
     connected();
-    // What was written before anybody listened is to be found now.
+    // Finds what was written before listening began.
     while wake() {
         session.wait(PAUSE)?;
     }

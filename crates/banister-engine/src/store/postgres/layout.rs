@@ -7,7 +7,7 @@ use super::session::Session;
 use crate::store::{LAYOUT_VERSION, StoreError, new_id, unknown_layout};
 
 const APPLICATION: &str = "banister";
-/// Whoever lays the tables out holds this lock ("banister" in bytes).
+/// Lock of the process that lays out the tables ("banister" in bytes).
 const LOCK: i64 = 0x6261_6e69_7374_6572;
 
 /// Longest time of a statement that changes the layout.

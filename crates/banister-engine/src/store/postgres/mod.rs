@@ -1,7 +1,7 @@
 //! The log in a PostgreSQL database, which any number of processes may share.
 //!
-//! Whoever writes holds the counter's row, so commits follow one another and numbers have no gaps. A
-//! commit is three round trips: begin and take the row, insert the whole batch, commit.
+//! The writer holds the counter's row, so commits follow one another and numbers have no gaps. A commit is three round
+//! trips: begin and take the row, insert the whole batch, commit.
 
 mod connection;
 mod error;
@@ -68,7 +68,7 @@ impl Postgres {
 
     /// Opens the database for reading.
     pub(super) fn open_reader(log: &PostgresLog) -> Result<Self, StoreError> {
-        // Nobody waits for a reader as all wait for the writer.
+        // A reader may take longer: callers wait for the writer, not for it.
         let mut session = connection::open(log, 2 * log.statement_timeout)?;
         layout::check(&mut session)?;
         let read_only = "SET default_transaction_read_only = on";

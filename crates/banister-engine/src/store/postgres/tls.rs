@@ -25,8 +25,8 @@ pub(super) fn verified() -> Result<MakeRustlsConnect, StoreError> {
     Ok(connector(config.with_no_client_auth()))
 }
 
-/// Any server will do: against those who only listen. Whoever could answer in the server's place could
-/// also say that it has no encryption, so a check would protect nobody.
+/// Accepts any server, and so protects against eavesdropping alone. An attacker that answers in the server's place
+/// could also deny encryption, so a check would not help.
 pub(super) fn unverified() -> Result<MakeRustlsConnect, StoreError> {
     let config = builder()?
         .dangerous()

@@ -12,7 +12,7 @@ use crate::store::{Store, StoreError, new_id, verify_page};
 
 /// Beginning of errors whose reason only the operating system knows.
 pub(in crate::store) const UNEXPLAINED: &str = "SQLite";
-/// Mode of every file of the log: contexts, ids and digests of tokens are nobody else's.
+/// Mode of every file of the log: contexts, ids and digests of tokens are private.
 const PRIVATE: u32 = 0o600;
 /// Bits of a mode by which others read.
 const READ_BY_OTHERS: u32 = 0o044;
@@ -83,7 +83,7 @@ pub(super) fn lost(path: &Path, what: &str) -> StoreError {
     ))
 }
 
-/// Makes a new file that nobody else may read, whatever the umask.
+/// Makes a new file that no other user may read, whatever the umask.
 pub(super) fn make_private(path: &Path) -> Result<File, Error> {
     let mut options = OpenOptions::new();
     let file = options

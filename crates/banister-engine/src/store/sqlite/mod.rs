@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 pub(super) use file::{UNEXPLAINED, backup, explain, exposed, gone, id_file};
 use file::{failed, identity, keep_id, kept_id, lost, make_private};
 
-/// Marks the file as ours ("bani"), so that nobody else's is taken for a log.
+/// Marks the file as ours ("bani"), so that no other program's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
 
 /// The tables.

@@ -1,5 +1,5 @@
 //! The suites `holdout` and `tuning`: instances drawn at random from one distribution, with seeds of their own. Grids
-//! are tuned on the second; nobody tunes on the first.
+//! are tuned on the second, never on the first.
 
 use std::path::Path;
 

@@ -75,7 +75,7 @@ pub(super) struct ArmSets {
     pub fit: Option<Box<Fit>>,
     /// Costs with a link of the outcome taken last, beside what was expected of them.
     pub(super) forecasts: Vec<Forecast>,
-    /// Room for features, plain and whitened, targets, and an update nobody follows.
+    /// Room for features, plain and whitened, targets, and an update that no table follows.
     pub(super) x: Vec<f64>,
     y: Vec<f64>,
     pub(super) targets: Vec<f64>,
@@ -203,8 +203,8 @@ impl ArmSets {
         in_common(&self.signals[signal].1, Ends::UNKNOWN)
     }
 
-    /// Ends of all signals in a context, in units of all arms, and the half-widths of their indices after so many outcomes of
-    /// all arms; `put` takes the number of each. Before its first outcome nothing is known of an arm but its ranges.
+    /// Ends of all signals in a context, in units of all arms, and the half-widths of their indices after `outcomes` of
+    /// all arms; `put` takes the number of each. Before its first outcome, only an arm's ranges are known.
     pub(super) fn view(
         &mut self,
         common: &Common,
@@ -313,7 +313,7 @@ impl ArmSets {
         }
     }
 
-    /// Takes up a saved state; `false` if it does not fit.
+    /// Restores a saved state; `false` if it does not match.
     #[must_use]
     pub(super) fn restore(&mut self, state: ArmSetsState) -> bool {
         self.pulls = state.pulls;

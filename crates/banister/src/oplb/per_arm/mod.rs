@@ -67,7 +67,7 @@ pub type OplbPerArm = Guarded<ContextLearner>;
 #[derive(Debug, Clone)]
 pub struct ContextLearner {
     common: Common,
-    /// The sets of every arm there ever was.
+    /// The sets of all arms, retired ones too.
     arms: Vec<ArmSets>,
     /// Budgets of δ_o and δ, which arms share in the order of their first pull.
     budgets: [DeltaBudget; 2],

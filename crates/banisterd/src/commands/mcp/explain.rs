@@ -104,7 +104,7 @@ fn interval(own: &Value) -> String {
     format!("{mean} on average, and between {lower} and {upper} by what is known")
 }
 
-/// What a guardrail has to do with an arm's share.
+/// Explains the effect of a guardrail on an arm's share.
 fn guardrail_words(
     guardrail: &Value,
     certified: &Value,

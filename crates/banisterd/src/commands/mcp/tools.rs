@@ -15,7 +15,7 @@ use ureq::http::request::Parts;
 use super::explain::explain;
 use super::gateway::{Caller, Gateway, path_of};
 
-/// What an assistant is told first.
+/// Instructions that an assistant gets first.
 const INSTRUCTIONS: &str = "banister decides between arms under guardrails: every policy keeps its expected costs under \
     thresholds, certified by what is known so far. Read and explain freely. Propose a declaration before you create it, \
     and ask the person before you create, pause, resume or acknowledge: the change is written with their token's name.";
@@ -33,7 +33,7 @@ const DECLARATION: Argument = (
     true,
 );
 
-/// Whether a tool changes anything, and could harm.
+/// Effect of a tool on the service.
 enum Access {
     Reads,
     Changes,
@@ -72,7 +72,7 @@ const TOOLS: [Row; 9] = [
 #[derive(Clone)]
 pub struct Tools(pub Arc<Gateway>);
 
-/// What a call answers: words, where there are any, and facts.
+/// Answer of a call: a text, where there is one, and JSON.
 type Answer = (Option<String>, Value);
 
 fn tool((name, description, arguments, access): &Row) -> Tool {
