@@ -48,7 +48,7 @@ def test_the_commands_of_the_book_are_what_the_programs_say():
     for program in ("banister-cli", "banisterd"):
         golden = (ROOT / "crates" / program / "tests" / "golden" / "help.txt").read_text(encoding="utf-8")
         calls = re.findall(
-            r"^\$ (\S+.*) --help\nexit code 0\n-- expected stdout --\n(.*?)(?=^====|\Z)", golden, re.M | re.S
+            r"^\$ (\S[^\n]*) --help\nexit code 0\n-- expected stdout --\n(.*?)(?=^====|\Z)", golden, re.M | re.S
         )
         for typed, answer in sorted(calls):
             page += f"\n## {typed}\n\n```text\n{answer.strip()}\n```\n"

@@ -57,8 +57,8 @@ class Opb(Agent):
         optimism: Choice of optimism about the reward.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
             "least": The smallest κ that the lemma allows.
-            "index": The smallest κ for indices that grow with the number of outcomes: safe as
-                ever, and its regret is bounded in expectation.
+            "index": The smallest κ for indices that grow with the number of outcomes: as safe
+                as `least`, and its regret is bounded in expectation.
             "published": As in the code that made the paper's figures.
         optimism_delta: δ_o: probability, beside δ, with which the regret bound of `least` may
             fail; bounds that only serve optimism share it.
@@ -140,7 +140,7 @@ class Oplb(Agent):
             "identity": The mean itself, in the signal's units.
             "logistic": σ(z) = 1/(1 + e^{−z}) of the way from the low end of the range to the
                 high one: for yes or no, and for any signal that never leaves its range.
-        links: The same for single signals, by name: `reward`, or a guardrail's.
+        links: Links of single signals, by name: `reward`, or a guardrail's.
         long_features: Treatment of feature vectors longer than `norm`.
             "error": Refuse it with an error.
             "clip": Shorten it to `norm`: the agent's features are the shortened ones.
@@ -160,12 +160,12 @@ class Oplb(Agent):
                 arm's signal that has changed, arms that are suspected of a breach, or
                 everything.
             "alert": Nothing but the alarm.
-        optimism: Choice of optimism about the reward, by default `least`; `index` explores
-            less, as safe as all, without a bound on its regret; `exact` has the paper's own.
+        optimism: Choice of optimism about the reward, by default `least`; `index` explores less
+            and is as safe, without a bound on its regret; `exact` has the paper's own.
             "paper": As the paper analyses: α_r = 1 + 2/Δ, α_c = 1.
             "least": The smallest κ that the lemma allows.
-            "index": The smallest κ for indices that grow with the number of outcomes: safe as
-                ever, and its regret is bounded in expectation.
+            "index": The smallest κ for indices that grow with the number of outcomes: as safe
+                as `least`, and its regret is bounded in expectation.
             "published": As in the code that made the paper's figures.
         optimism_delta: Probability with which the reward's bounds may ever fail, on which only
             the regret rests.

@@ -82,7 +82,7 @@ class Decision:
         """Proof that the policy keeps its guardrails, and a bound on its reward."""
     @property
     def alarm(self) -> Alarm | None:
-        """The oldest alarm that nobody has acknowledged yet, or None."""
+        """The oldest unacknowledged alarm, or None."""
     @property
     def serial(self) -> int:
         """Its number among the decisions of its agent, from 1."""
@@ -169,7 +169,7 @@ class Agent:
         segment: SegmentLike | None = None,
         time: Time | None = None,
     ) -> None:
-        """Takes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
+        """Observes an outcome: of a `Decision` (also of one long past), or of an arm by name or number."""
     def decide_batch(
         self,
         size: Int | None = None,
@@ -193,7 +193,7 @@ class Agent:
         segments: SegmentsLike | None = None,
         _is_logged: bool = False,
     ) -> None:
-        """Takes many outcomes at once: all of them, or, if one is refused, none."""
+        """Observes many outcomes at once: all of them, or none if one is refused."""
     def _policy_in(self, segment: SegmentLike) -> dict[Any, float]: ...
     def _segment_names(self, segments: SegmentsLike) -> list[str]: ...
     def _segments(self) -> list[dict[str, Any]]: ...
@@ -201,7 +201,7 @@ class Agent:
     def _segment_fields(self) -> list[str] | None: ...
     @property
     def alarms(self) -> list[Alarm]:
-        """Alarms that nobody has acknowledged yet, the oldest first; empty for an agent that is not watched."""
+        """Unacknowledged alarms, the oldest first; empty for an agent that is not watched."""
     def acknowledge(self) -> None:
         """Clears the alarms, once a person has seen them: their tests start anew, and the safe action is not
         forced any more."""
@@ -221,14 +221,14 @@ class Agent:
         ranges: Mapping[str, ArrayLike] | None = None,
         weights: Mapping[str, Mapping[str, Float]] | None = None,
     ) -> int:
-        """Offers one more arm, with its features if the agent is linear, its ranges where they are by arm (a
-        dictionary by signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then
-        by signal). One that was retired is offered again, with all that is known of it. Returns its number."""
+        """Offers a new arm, with its features if the agent is linear, its ranges where they are by arm (a dictionary by
+        signal, `"reward"` or the name of a guardrail), and its weights where they are (by guardrail, then by signal).
+        One that was retired is offered again, with all that is known of it. Returns its number."""
     def retire_arm(self, arm: ArmName) -> None:
-        """Stops offering an arm, by name or number. Its late outcomes are still welcome."""
+        """Stops offering an arm, by name or number. Its late outcomes are still accepted."""
     def set_weights(self, arm: ArmName, weights: Mapping[str, Mapping[str, Float]]) -> None:
-        """Tells other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
-        from the next decision on, and nothing is forgotten."""
+        """Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
+        next decision on, and nothing is forgotten."""
     def forget_arm(self, arm: ArmName) -> None:
         """Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
         decisions so far that come later."""
@@ -239,8 +239,8 @@ class Agent:
     def _lifts(self) -> list[dict[str, Any]]: ...
     def _worth_left(self) -> dict[str, Any] | None: ...
     def settle(self, settled: bool = True) -> None:
-        """Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force
-        certify it, else the best one by then. It goes on learning and is watched. `settle(False)` explores again."""
+        """Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force certify
+        it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores again."""
     @property
     def is_settled(self) -> bool:
         """True if it has settled."""
@@ -388,7 +388,7 @@ class Experiment:
     def total_work(self) -> int:
         """The work of all runs together, about its nanoseconds on one core."""
     def plan(self, work_per_task: int) -> list[tuple[int, int, int]]:
-        """Tasks of about so much work: an agent's place and its runs from, to."""
+        """Tasks of about this much work: an agent's place and its runs from, to."""
     def run_shard(self, agent: int, start: int, end: int, timing: bool) -> bytes:
         """Runs of one agent on one thread, as bytes for `gather`."""
 
