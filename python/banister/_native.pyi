@@ -227,8 +227,8 @@ class Agent:
     def retire_arm(self, arm: ArmName) -> None:
         """Stops offering an arm, by name or number. Its late outcomes are still accepted."""
     def set_weights(self, arm: ArmName, weights: Mapping[str, Mapping[str, Float]]) -> None:
-        """Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
-        next decision on, and nothing is forgotten."""
+        """Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
+        from the next decision on, and nothing is forgotten."""
     def forget_arm(self, arm: ArmName) -> None:
         """Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
         decisions so far that come later."""
@@ -239,8 +239,9 @@ class Agent:
     def _lifts(self) -> list[dict[str, Any]]: ...
     def _worth_left(self) -> dict[str, Any] | None: ...
     def settle(self, settled: bool = True) -> None:
-        """Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force certify
-        it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores again."""
+        """Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force
+        certify it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores
+        again."""
     @property
     def is_settled(self) -> bool:
         """True if it has settled."""

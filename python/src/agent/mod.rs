@@ -571,8 +571,8 @@ impl Agent {
         })?
     }
 
-    /// Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count from the
-    /// next decision on, and nothing is forgotten.
+    /// Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
+    /// from the next decision on, and nothing is forgotten.
     fn set_weights(
         &self,
         py: Python<'_>,
@@ -639,8 +639,9 @@ impl Agent {
         to_python(py, &left)
     }
 
-    /// Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force certify
-    /// it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores again.
+    /// Settles: plays the policy of `worth_left` from now on instead of exploring, as long as bounds in force
+    /// certify it, else the one that is best at that time. It goes on learning and is watched. `settle(False)` explores
+    /// again.
     #[pyo3(signature = (settled=true))]
     fn settle(&self, py: Python<'_>, settled: bool) -> PyResult<()> {
         self.with(py, true, |state| state.agent.settle(settled))?
