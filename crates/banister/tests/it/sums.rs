@@ -300,7 +300,7 @@ fn a_promise_is_in_words_and_what_cannot_be_one_is_refused() {
             .err()
             .unwrap()
             .to_string()
-            .contains("`opb` keeps them so")
+            .contains("use `opb` for guardrails over sums")
     );
     let least = OpbConfig {
         optimism: banister::Optimism::Least,
