@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import litellm
 import pytest
 from gateways import CHEAP, CHEAP_COST, DEAR, HELLO, ask, deployment, limited, router, two, wait_for
 from served import make_token, running
@@ -206,6 +207,8 @@ def test_a_service_that_comes_later_gets_its_experiment(tmp_path: Path) -> None:
 
 
 def test_a_session_has_one_arm_and_one_outcome_from_all_gateways(tmp_path: Path) -> None:
+    # LiteLLM takes a hundred callbacks in a process, and other tests leave theirs.
+    litellm.logging_callback_manager._reset_all_callbacks()
     token = make_token(tmp_path, "admin", "gateway")
     with running(tmp_path) as url, banister.client.Client(url, token=token) as client:
         gateways = [two(), two()]
