@@ -12,8 +12,9 @@ use crate::environment::{
     Actions, BernoulliConfig, BetaConfig, Drawn, EnvironmentConfig, GaussianConfig, LinearConfig,
 };
 
-/// Seeds of the instances. Changing one makes another suite, whose pinned results have to be made anew.
-const HOLDOUT: u64 = 20_260_719;
+/// Seeds of the instances. Changing one makes another suite, whose pinned results have to be made anew. That of the
+/// held-out ones is nobody's choice: the first eight digits of the commit before the one that drew them.
+const HOLDOUT: u64 = 0x7238_cec0;
 const TUNING: u64 = 19;
 
 /// Instances on arms and on features.
