@@ -1,8 +1,8 @@
 """Measures the CPU time of a decision and its report in `Client` and in `AsyncClient`.
 
-usage: python client_cpu.py [--rounds N] [--concurrent N]
+usage: BANISTERD=target/release/banisterd python client_cpu.py [--rounds N] [--concurrent N]
 
-Starts the package's own service on this machine. The time is that of this process alone, the clients';
+The time is that of this process alone, the clients';
 blocks of the contenders take turns, and the least counts.
 """
 
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import re
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 
 import banister
+from service import running
 
 
 def blocking(url: str, rounds: int) -> None:
@@ -55,29 +52,18 @@ def main() -> None:
     parser.add_argument("--concurrent", type=int, default=16)
     options = parser.parse_args()
     many = options.concurrent
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "banister", "serve", "--listen", "127.0.0.1:0", "--data-dir", folder]
-        service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            assert service.stdout is not None
-            found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in service.stdout)
-            url = next(match for match in found if match)[0]
-            with banister.client.Client(url) as client:
-                while not client.ready():
-                    time.sleep(0.01)
-                client.create("bench", arms=["a", "b"], guardrails={"name": "cost", "at_most": 0.5, "safe_cost": 0.1})
-            times = least(
-                {
-                    "Client": lambda n: blocking(url, n),
-                    "AsyncClient": lambda n: asyncio.run(concurrent(url, n, 1)),
-                    f"AsyncClient, {many} at once": lambda n: asyncio.run(concurrent(url, n, many)),
-                },
-                options.rounds,
-                options.blocks,
-            )
-        finally:
-            service.terminate()
-            service.wait()
+    with running() as url:
+        with banister.client.Client(url) as client:
+            client.create("bench", arms=["a", "b"], guardrails={"name": "cost", "at_most": 0.5, "safe_cost": 0.1})
+        times = least(
+            {
+                "Client": lambda n: blocking(url, n),
+                "AsyncClient": lambda n: asyncio.run(concurrent(url, n, 1)),
+                f"AsyncClient, {many} at once": lambda n: asyncio.run(concurrent(url, n, many)),
+            },
+            options.rounds,
+            options.blocks,
+        )
     for name, took in times.items():
         print(f"{name:<28} {took:7.0f} µs of CPU per decision and report, {took / times['Client']:.2f}×")
 

@@ -43,11 +43,13 @@ fn python() -> Outcome {
     if let Err(message) = pip(PYTHON, &["install", "contextualbandits>=0.3.27,<0.4"]) {
         eprintln!("xtask: going on without contextualbandits: {message}");
     }
-    pip(PYTHON, &["install", &root().to_string_lossy()])?;
+    pip(PYTHON, &["install", &format!("{}[client]", root().display())])?;
+    cargo(&["build", "--release", "--locked", "-p", "banisterd"])?;
     // Python looks beside the script first, not in the checkout, so this is the wheel.
-    for script in ["python_speed.py", "python_sweep.py"] {
+    for script in ["python_speed.py", "python_sweep.py", "client_cpu.py", "leases.py"] {
         run(Command::new(PYTHON.python())
             .arg(root().join("benches").join(script))
+            .env("BANISTERD", target().join("release").join("banisterd"))
             .current_dir(root()))?;
     }
     Ok(())

@@ -29,6 +29,10 @@ pub fn run(binary: &Path, scripts: &Path) -> Outcome {
 }
 
 fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
+    // A build of another commit, to see what a change costs.
+    if let Some(other) = std::env::var_os("BANISTER_BESIDE") {
+        return beside([binary, Path::new(&other)], scripts, place);
+    }
     println!("{CONNECTIONS} connections, {SECONDS} s each, on the cores that the service has too");
     let service = Service::start(binary, place)?;
     service.create(&format!(
@@ -98,6 +102,50 @@ fn measure(binary: &Path, scripts: &Path, place: &Path) -> Outcome {
         "  {events} events, killed without warning: ready again after {:.2} s",
         begun.elapsed().as_secs_f64()
     );
+    Ok(())
+}
+
+/// Durable decisions of two builds in turns, so that a busy moment of the machine meets both.
+fn beside(builds: [&Path; 2], scripts: &Path, place: &Path) -> Outcome {
+    let mut services = Vec::new();
+    for (i, build) in builds.into_iter().enumerate() {
+        let own = place.join(i.to_string());
+        fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
+        let service = Service::start(build, &own)?;
+        service.create(&format!(
+            r#"{{"name":"small","arms":["control","bold","green"],"safe":"control",{GUARDRAIL}}}"#
+        ))?;
+        services.push(service);
+    }
+    let decide = scripts.join("decide.lua");
+    for (connections, what) in [(CONNECTIONS, "64 connections"), ("1", "one connection")] {
+        let (mut rates, mut tails) = (Vec::new(), Vec::new());
+        for round in 0..4 * ROUNDS {
+            let mut seen = Vec::new();
+            for turn in 0..2 {
+                let i = (round + turn) % 2;
+                seen.push((i, services[i].load(connections, "", Some(&decide))?));
+            }
+            seen.sort_by_key(|one| one.0);
+            let [this, other] = [&seen[0].1, &seen[1].1];
+            rates.push(this.per_second / other.per_second);
+            tails.push(this.p99 / other.p99);
+            println!(
+                "  {what}: {:>7.0}/s p99 {:>6.2} ms, the other {:>7.0}/s p99 {:>6.2} ms",
+                this.per_second, this.p99, other.per_second, other.p99
+            );
+        }
+        for (name, mut ratios) in [("durable decisions", rates), ("p99", tails)] {
+            ratios.sort_by(f64::total_cmp);
+            let n = ratios.len();
+            println!(
+                "  {what}, {name}: {:.3} of the other's in the median of {n} (middle half {:.3} to {:.3})",
+                ratios[n / 2],
+                ratios[n / 4],
+                ratios[3 * n / 4]
+            );
+        }
+    }
     Ok(())
 }
 
