@@ -1,6 +1,7 @@
 """Statements of the README and the book that must hold."""
 
 import csv
+import json
 import os
 import pathlib
 import re
@@ -91,6 +92,27 @@ def test_the_plan_of_the_book_is_what_the_command_says(banister, tmp_path):
     experiment.write_text(file, encoding="utf-8")
     said = banister(*typed.replace(experiment.name, str(experiment)).split(), "--quiet").stdout
     assert [line.rstrip() for line in answer.split("\n") if line] == [line for line in said.split("\n") if line]
+
+
+def test_verdicts_on_published_numbers_are_those_of_the_book(banister):
+    page = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    verdicts = {}
+    for row in json.loads(banister("compare", "--published", "--json").stdout)["published"]:
+        part = "authors" if row["suite"].startswith("authors") else row["suite"]
+        detail = "violated" in row["quantity"] if part == "directions" else row["rounds"] < 1000
+        verdicts.setdefault((part, part != "authors" and detail), []).append(row["verdict"])
+    counts = [
+        [own.count(word) for word in ("agrees", "undecided", "differs")]
+        for own in (
+            verdicts["authors", False],
+            verdicts["paper", False],
+            verdicts["paper", True],
+            verdicts["directions", False],
+            verdicts["directions", True],
+        )
+    ]
+    table = re.findall(r"^\|[^|]+\| \d+% \| (\d+) \| (\d+) \| (\d+) \|$", page, flags=re.M)
+    assert [[int(cell) for cell in row] for row in table] == counts
 
 
 #: Instances of the suite `moving` in docs/seasons.md: the cost, and the declared drift.

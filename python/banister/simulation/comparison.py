@@ -244,10 +244,10 @@ class ComparisonResult(SimulationResult):
 
     @property
     def published(self) -> dict[str, Any]:
-        """Published numbers beside ours, with the tolerance and the verdict.
+        """Published numbers beside ours, with the margin and the verdict.
 
-        A number "agrees" when ours, within its 95% interval, comes as close as the tolerance says,
-        else it "differs"; "other horizon" and "absent" say why there is nothing to compare.
+        A number "agrees" when two one-sided tests at 5% show that ours is within the margin, "differs" when ours is shown
+        to be outside, and is "undecided" else; "other horizon" and "absent" say why there is nothing to compare.
         """
         return self._compared.table("published").columns()
 

@@ -1,10 +1,10 @@
 //! The table `published`: published numbers beside ours.
 
-use banister_sim::compare::{Accuracy, Interval95, Ours, PublishedNumber, Verdict};
+use banister_sim::compare::{Interval95, Ours, PublishedNumber, Verdict};
 
 use super::DataTable;
 use super::spec::Place::{Report, Terminal};
-use super::spec::{self, Spec, known};
+use super::spec::{self, Spec};
 use super::words::{UNKNOWN, number};
 use crate::{Cell, ReportTable, Tone};
 
@@ -61,10 +61,11 @@ fn columns<'a>() -> Vec<Spec<PublishedRow<'a>>> {
                 number(value)
             }
         }),
-        Of::only("accuracy", Terminal, accuracy),
-        Of::number("tolerance", |row| known(row.number.accuracy.tolerance())),
-        Of::number("sd", |row| spread(row).map_or(f64::NAN, |(sd, _)| sd)),
-        Of::count("runs", |row| spread(row).map(|(_, runs)| runs)),
+        Of::number("margin", |row| row.number.margin).written("margin", Terminal, |margin| {
+            format!("±{:.0}%", 100.0 * margin)
+        }),
+        Of::number("sd", |row| published_sd(row.number)).shown("sd", Terminal),
+        Of::count("runs", |row| row.number.spread.map(|own| own.runs)),
         Of::interval("ours", |row| {
             (row.ours()).map_or(Interval95::of(std::iter::empty()), |ours| *ours)
         })
@@ -109,27 +110,14 @@ pub fn measured_numbers(measured: &[(&PublishedNumber, Ours)]) -> DataTable {
         Of::number("mean", |row| sample(row)[0]),
         Of::number("sd", |row| sample(row)[1]),
         Of::number("published", |row| row.0.value),
-        Of::number("published_sd", |row| {
-            (row.0.accuracy.spread()).map_or(f64::NAN, |(sd, _)| sd)
-        }),
-        Of::count("published_runs", |row| {
-            row.0.accuracy.spread().map(|(_, runs)| runs)
-        }),
+        Of::number("published_sd", |row| published_sd(row.0)),
+        Of::count("published_runs", |row| row.0.spread.map(|own| own.runs)),
     ];
     spec::data(&columns, &known)
 }
 
-fn spread(row: &PublishedRow<'_>) -> Option<(f64, u64)> {
-    row.number.accuracy.spread()
-}
-
-fn accuracy(row: &PublishedRow<'_>) -> Cell {
-    let text = match row.number.accuracy {
-        Accuracy::Tolerance(0.0) => "exact".into(),
-        Accuracy::Tolerance(tolerance) => format!("±{:.0}%", 100.0 * tolerance),
-        Accuracy::Spread { sd, runs } => format!("sd {}, {runs} runs", number(sd)),
-    };
-    Cell::number(text).toned(Tone::Quiet)
+fn published_sd(number: &PublishedNumber) -> f64 {
+    number.spread.map_or(f64::NAN, |own| own.sd)
 }
 
 fn ours(row: &PublishedRow<'_>) -> Cell {

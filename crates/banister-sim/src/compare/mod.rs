@@ -49,9 +49,7 @@ pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
 pub use pairs::{Overall, Pair, overall, pairs};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{
-    Accuracy, Ours, PublishedNumber, Quantity, Sample, Verdict, measured, verdicts,
-};
+pub use published::{Ours, PublishedNumber, Quantity, Sample, Spread, Verdict, measured, verdicts};
 pub use rank_tests::{Friedman, critical_difference, friedman, holm, signed_rank};
 pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, rankings};
 pub use stored::{Stored, stored, unreproduced};

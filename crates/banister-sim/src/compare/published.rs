@@ -32,41 +32,20 @@ impl Quantity {
     }
 }
 
-/// Accuracy of a published number, which the verdict rests on.
+/// Standard deviation of runs, with n − 1 in the denominator, and n, their number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Accuracy {
-    /// Largest relative distance of ours from it, where nothing was published about its error.
-    Tolerance(f64),
-    /// Standard deviation of the runs that it is the mean of, with n − 1 in the denominator.
-    Spread {
-        /// Standard deviation.
-        sd: f64,
-        /// n, the number of runs.
-        runs: u64,
-    },
+pub struct Spread {
+    /// Standard deviation.
+    pub sd: f64,
+    /// n, the number of runs.
+    pub runs: u64,
 }
 
-impl Accuracy {
-    /// Largest relative distance, where nothing was published about the error.
-    pub fn tolerance(self) -> Option<f64> {
-        match self {
-            Self::Tolerance(tolerance) => Some(tolerance),
-            Self::Spread { .. } => None,
-        }
-    }
-
-    /// Standard deviation and number of the published runs, where they are known.
-    pub fn spread(self) -> Option<(f64, u64)> {
-        match self {
-            Self::Tolerance(_) => None,
-            Self::Spread { sd, runs } => Some((sd, runs)),
-        }
-    }
-
+impl Spread {
     /// The spread of `runs` values whose standard deviation was published with n in the denominator.
     pub fn of_population(sd: f64, runs: u64) -> Self {
         let n = runs as f64;
-        Self::Spread {
+        Self {
             sd: sd * (n / (n - 1.0)).sqrt(),
             runs,
         }
@@ -84,8 +63,10 @@ pub struct PublishedNumber {
     pub quantity: Quantity,
     /// Its value.
     pub value: f64,
-    /// Its accuracy.
-    pub accuracy: Accuracy,
+    /// Relative distance within which ours counts as equal.
+    pub margin: f64,
+    /// Spread of the runs that it is the mean of, where that was published; without, it is taken as exact.
+    pub spread: Option<Spread>,
     /// The rounds it is for.
     pub horizon: u64,
     /// The runs it is the mean of, where these are particular ones.
@@ -94,19 +75,18 @@ pub struct PublishedNumber {
     pub source: String,
 }
 
-/// Comparison of a published number with ours.
+/// Comparison of a published number with ours, by Welch's interval of the difference of the two means.
 ///
-/// With a [`Accuracy::Tolerance`] ours agrees if its mean is within, is undecided if only its interval reaches
-/// inside, and differs otherwise. With a [`Accuracy::Spread`] ours agrees if Welch's 95% interval of the difference of
-/// the two means contains 0, and differs if even the interval at level 0.05 divided by the number of such rows
-/// (Bonferroni), which holds for all rows together, does not.
+/// Ours agrees if two one-sided tests at level 5% reject that it is off by the margin or more: the 90% interval is
+/// within the margin (Schuirmann 1987). It differs if the interval at level 0.05 divided by the number of rows
+/// (Bonferroni), which holds for all rows together, is wholly outside.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Ours is near enough.
+    /// Ours is shown to be near enough.
     Agrees(Interval95),
     /// Ours is neither: more runs would decide.
     Undecided(Interval95),
-    /// Ours is too far away for chance.
+    /// Ours is shown to be too far away.
     Differs(Interval95),
     /// Ours were other rounds.
     OtherHorizon(u64),
@@ -201,10 +181,7 @@ pub fn measured<'p>(
 
 /// Judges what was measured for one table.
 pub(super) fn judged(measured: Vec<(&PublishedNumber, Ours)>) -> Vec<(&PublishedNumber, Verdict)> {
-    let spread = |number: &PublishedNumber| matches!(number.accuracy, Accuracy::Spread { .. });
-    let together = (measured.iter())
-        .filter(|(number, ours)| ours.is_ok() && spread(number))
-        .count();
+    let together = measured.iter().filter(|(_, ours)| ours.is_ok()).count();
     measured
         .into_iter()
         .map(|(number, ours)| {
@@ -246,38 +223,25 @@ fn measure(number: &PublishedNumber, gathered: &Gathered<'_>) -> Ours {
     Ok(Sample::of(&values.collect::<Vec<_>>()))
 }
 
-/// Judges our values; `together` rows of the table have a spread.
+/// Judges our values, one of `together` rows of a table.
 fn judge(number: &PublishedNumber, sample: &Sample, together: usize) -> Verdict {
     let ours = sample.interval();
-    match number.accuracy {
-        Accuracy::Tolerance(tolerance) => {
-            let room = tolerance * number.value.abs();
-            let (least, most) = (number.value - room, number.value + room);
-            if ours.mean >= least && ours.mean <= most {
-                Verdict::Agrees(ours)
-            } else if ours.low <= most && ours.high >= least {
-                Verdict::Undecided(ours)
-            } else {
-                // Also where there is no interval, with one run.
-                Verdict::Differs(ours)
-            }
-        }
-        Accuracy::Spread { sd, runs } => {
-            let difference = Welch::new(sample, ours.mean - number.value, (sd, runs));
-            if difference.is_within(0.95) {
-                Verdict::Agrees(ours)
-            } else if difference.is_beyond(1.0 - 0.05 / together.max(1) as f64) {
-                Verdict::Differs(ours)
-            } else {
-                Verdict::Undecided(ours)
-            }
-        }
+    let margin = number.margin * number.value.abs();
+    let difference = Welch::new(sample, number);
+    // Comparisons with NaN, which is the error of one run, decide nothing.
+    if difference.is_within(margin, 0.90) {
+        Verdict::Agrees(ours)
+    } else if difference.is_beyond(margin, 1.0 - 0.05 / together.max(1) as f64) {
+        Verdict::Differs(ours)
+    } else {
+        Verdict::Undecided(ours)
     }
 }
 
 /// Difference of two means of independent runs, whose variances need not be equal (Welch 1947).
 struct Welch {
-    difference: f64,
+    /// Distance of the two means.
+    distance: f64,
     /// Its standard error; NaN where either mean is of one run.
     error: f64,
     /// Degrees of freedom (Satterthwaite), rounded down, which makes intervals wider.
@@ -285,17 +249,17 @@ struct Welch {
 }
 
 impl Welch {
-    fn new(ours: &Sample, difference: f64, (sd, runs): (f64, u64)) -> Self {
-        let n = ours.runs as f64;
-        let own = ours.sd * ours.sd / n;
-        let theirs = sd * sd / runs as f64;
-        let spread = own * own / (n - 1.0) + theirs * theirs / (runs as f64 - 1.0);
-        let freedom = (own + theirs) * (own + theirs) / spread;
+    fn new(ours: &Sample, published: &PublishedNumber) -> Self {
+        let part = |sd: f64, runs: u64| [sd * sd / runs as f64, runs as f64 - 1.0];
+        let own = part(ours.sd, ours.runs);
+        let theirs = (published.spread).map_or([0.0, 1.0], |theirs| part(theirs.sd, theirs.runs));
+        let square = own[0] + theirs[0];
+        let spread = own[0] * own[0] / own[1] + theirs[0] * theirs[0] / theirs[1];
         Self {
-            difference,
-            error: (own + theirs).sqrt(),
+            distance: (ours.mean - published.value).abs(),
+            error: square.sqrt(),
             // Not a number, where nothing varies, becomes 1; a whole number that rounding left below it stays one.
-            freedom: (freedom + 1e-9).max(1.0) as u64,
+            freedom: (square * square / spread + 1e-9).max(1.0) as u64,
         }
     }
 
@@ -303,13 +267,13 @@ impl Welch {
         student_quantile(confidence, self.freedom) * self.error
     }
 
-    /// True if the interval contains 0.
-    fn is_within(&self, confidence: f64) -> bool {
-        self.difference.abs() <= self.half(confidence)
+    /// True if the interval exists and is within a distance from 0.
+    fn is_within(&self, margin: f64, confidence: f64) -> bool {
+        self.distance + self.half(confidence) <= margin
     }
 
-    /// True if the interval exists and does not contain 0.
-    fn is_beyond(&self, confidence: f64) -> bool {
-        self.difference.abs() > self.half(confidence)
+    /// True if the interval exists and is wholly farther from 0.
+    fn is_beyond(&self, margin: f64, confidence: f64) -> bool {
+        self.distance - self.half(confidence) > margin
     }
 }

@@ -3,8 +3,8 @@
 use banister::Registry as _;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
-    Accuracy, Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber,
-    Quantity, SUITES, Suite, Verdict, expand, is_grid, leaderboard, student_quantile, verdicts,
+    Agents, Comparison, Entry, FieldValue, Interval95, PromiseVerdict, PublishedNumber, Quantity,
+    SUITES, Spread, Suite, Verdict, expand, is_grid, leaderboard, student_quantile, verdicts,
 };
 use banister_sim::{EnvironmentConfig, ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -366,104 +366,100 @@ fn random_suites_differ_by_their_seed_alone() {
     assert_ne!(rewards(1), rewards(2));
 }
 
-#[test]
-fn a_published_number_agrees_within_tolerance_and_interval_only() {
-    let mut suite = Suite::named("paper", 1).expect("paper");
-    let entries: Vec<Entry> = (suite.entries.drain(..))
-        .filter(|entry| entry.fixed)
-        .take(1)
-        .map(|mut entry| {
-            entry.experiment.run.horizon = 4000;
-            entry.experiment.run.runs = 4;
-            entry
-        })
-        .collect();
-    let plan = Comparison::plan(entries, &Agents::Proposed, false).expect("it fits");
-    let gathered = plan
-        .run(NO_TIMING, &Progress::default(), None)
-        .expect("runs");
-    let gathered = gathered.expect("not cancelled");
-    let ours = leaderboard(&gathered[0].result());
-    let ours = ours
-        .iter()
-        .find(|s| s.agent == "opb (published)")
-        .expect("it played");
-    let published = |value: f64| {
-        let mut number = suite.published[0].clone();
-        (number.value, number.horizon) = (value, 4000);
-        number.accuracy = Accuracy::Tolerance(0.05);
-        assert_eq!(number.quantity, Quantity::Regret);
-        let all = vec![number];
-        verdicts(&all, &gathered)[0].1.clone()
-    };
-    let Interval95 { mean, low, high } = ours.regret;
-    assert!(low < mean && mean < high);
-    for (value, expected) in [
-        (mean, "agrees"),
-        (mean / 1.049, "agrees"),
-        (mean / 0.951, "agrees"),
-        // The mean is too far away, the interval's end is not.
-        (0.5 * (mean + high) / 0.95, "undecided"),
-        (0.5 * (mean + low) / 1.05, "undecided"),
-        (high / 0.95 * 1.001, "differs"),
-        (low / 1.05 * 0.999, "differs"),
-    ] {
-        assert_eq!(published(value).words(), expected, "{value} beside {mean}");
-        assert_eq!(published(value).ours().map(|ours| ours.mean), Some(mean));
-    }
-    // A mean of particular runs needs all of them.
-    let mut particular = suite.published[0].clone();
-    (particular.horizon, particular.runs) = (4000, Some(5));
-    assert_eq!(
-        verdicts(&[particular], &gathered)[0].1,
-        Verdict::FewerRuns(4)
-    );
-    let mut absent = suite.published[0].clone();
-    absent.agent = "nobody".into();
-    assert_eq!(verdicts(&[absent], &gathered)[0].1, Verdict::Absent);
-}
-
-/// Equal deviations of four runs each have 2·3 degrees of freedom: Student's quantiles are from a table.
-#[test]
-fn a_published_spread_is_compared_by_welch_and_for_all_rows_together() {
+/// Results of a short run of one instance, and the verdict on any number published about it.
+fn judged(runs: u64, check: impl Fn(Interval95, &dyn Fn(PublishedNumber, usize) -> Verdict)) {
     let mut suite = Suite::named("paper", 1).expect("paper");
     suite.entries.retain(|entry| entry.fixed);
     suite.entries.truncate(1);
     let own = &mut suite.entries[0].experiment.run;
-    (own.horizon, own.runs) = (4000, 4);
+    (own.horizon, own.runs) = (4000, runs);
     let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect("it fits");
     let gathered = plan.run(NO_TIMING, &Progress::default(), None);
     let gathered = gathered.expect("runs").expect("not cancelled");
     let board = leaderboard(&gathered[0].result());
     let ours = board.iter().find(|s| s.agent == "opb (published)");
-    let Interval95 { mean, high, .. } = ours.expect("it played").regret;
-    // Half the 95% interval of four runs is t₃ = 3.182446 times their standard error.
-    let sd = (high - mean) / 3.182_446 * 2.0;
-    assert!(sd > 0.0);
-    let words = |value: f64, rows: usize| {
-        let number = PublishedNumber {
-            value,
-            horizon: 4000,
-            accuracy: Accuracy::Spread { sd, runs: 4 },
-            ..suite.published[0].clone()
-        };
-        verdicts(&vec![number; rows], &gathered)[0].1.words()
-    };
-    let error = sd * 0.5_f64.sqrt();
-    for sign in [-1.0, 1.0] {
-        let at = |t: f64| mean + sign * t * error;
-        // P(|t₆| ≤ 2.446912) = 0.95, and 0.99 at 3.707428.
-        assert_eq!(words(at(2.44), 1), "agrees");
-        assert_eq!(words(at(2.45), 1), "differs");
-        assert_eq!(words(at(2.44), 5), "agrees");
-        assert_eq!(words(at(2.45), 5), "undecided");
-        assert_eq!(words(at(3.70), 5), "undecided");
-        assert_eq!(words(at(3.72), 5), "differs");
+    check(ours.expect("it played").regret, &|number, rows| {
+        assert_eq!(number.quantity, Quantity::Regret);
+        verdicts(&vec![number; rows], &gathered)[0].1.clone()
+    });
+}
+
+/// A number of the suite `paper` with another value.
+fn number(value: f64, margin: f64, spread: Option<Spread>) -> PublishedNumber {
+    let suite = Suite::named("paper", 1).expect("paper");
+    PublishedNumber {
+        value,
+        margin,
+        spread,
+        horizon: 4000,
+        ..suite.published[0].clone()
     }
+}
+
+/// Student's quantiles are from a table: of four runs beside an exact number 3 degrees of freedom, and 2·3 beside four
+/// runs with the same deviation.
+#[test]
+fn a_published_number_agrees_or_differs_where_the_whole_interval_does() {
+    judged(4, |ours, verdict| {
+        // Half the 95% interval of four runs is t₃ = 3.182446 times their standard error.
+        let alone = (ours.high - ours.mean) / 3.182_446;
+        assert!(alone > 0.0);
+        let theirs = Spread {
+            sd: 2.0 * alone,
+            runs: 4,
+        };
+        // P(|t| ≤ quantile) = 0.90, 0.95 and 0.99.
+        let cases = [
+            (None, alone, [2.353_363, 3.182_446, 5.840_909]),
+            (
+                Some(theirs),
+                alone * 2_f64.sqrt(),
+                [1.943_180, 2.446_912, 3.707_428],
+            ),
+        ];
+        for (spread, error, [equal, apart, all_apart]) in cases {
+            for sign in [-1.0, 1.0] {
+                // Ours is `room` inside of the margin's end, in standard errors.
+                let words = |room: f64, rows: usize| {
+                    let margin = 0.2;
+                    let value = (ours.mean - sign * room * error) / (1.0 - sign * margin);
+                    assert!(value > 0.0);
+                    verdict(number(value, margin, spread), rows).words()
+                };
+                assert_eq!(words(1.002 * equal, 1), "agrees");
+                assert_eq!(words(0.998 * equal, 1), "undecided");
+                assert_eq!(words(-0.998 * apart, 1), "undecided");
+                assert_eq!(words(-1.002 * apart, 1), "differs");
+                // Five rows together: 0.05 / 5 each.
+                assert_eq!(words(-1.002 * apart, 5), "undecided");
+                assert_eq!(words(-0.998 * all_apart, 5), "undecided");
+                assert_eq!(words(-1.002 * all_apart, 5), "differs");
+                assert_eq!(words(1.002 * equal, 5), "agrees");
+            }
+        }
+        // The same mean is no proof where the margin is smaller than chance.
+        let close = number(ours.mean, 1.9 * alone / ours.mean, None);
+        assert_eq!(verdict(close, 1).words(), "undecided");
+        // A mean of particular runs needs all of them.
+        let particular = PublishedNumber {
+            runs: Some(5),
+            ..number(ours.mean, 0.2, None)
+        };
+        assert_eq!(verdict(particular, 1), Verdict::FewerRuns(4));
+        let absent = PublishedNumber {
+            agent: "nobody".into(),
+            ..number(ours.mean, 0.2, None)
+        };
+        assert_eq!(verdict(absent, 1), Verdict::Absent);
+    });
+    // One run has no interval, and shows nothing.
+    judged(1, |ours, verdict| {
+        for value in [ours.mean, 10.0 * ours.mean] {
+            assert_eq!(verdict(number(value, 0.2, None), 1).words(), "undecided");
+        }
+    });
     // A standard deviation with n in its denominator is smaller.
-    let Accuracy::Spread { sd, runs } = Accuracy::of_population(3.0, 4) else {
-        panic!("a spread");
-    };
+    let Spread { sd, runs } = Spread::of_population(3.0, 4);
     assert!((sd - 12_f64.sqrt()).abs() < 1e-12 && runs == 4);
 }
 

@@ -214,6 +214,8 @@ fn published_numbers_of_directions_are_met() {
             number.instance, number.agent, number.value, ours.mean
         );
         eprintln!("{line}");
-        assert_eq!(verdict.words(), "agrees", "{line}");
+        // The instances are the published ones, so that means are nearer than the spread over instances tells.
+        let distance = (ours.mean - number.value).abs();
+        assert!(distance <= number.margin * number.value, "{line}");
     }
 }

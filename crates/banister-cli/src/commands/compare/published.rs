@@ -9,10 +9,9 @@ use crate::terminal;
 use banister_terminal::Failure;
 
 /// Meaning of the verdicts, for readers.
-pub const VERDICTS: &str = "With a spread (the standard deviation of the published runs) a number agrees if the 95% \
-    interval of the difference of the two means contains 0, and differs if even the interval for all rows of its suite \
-    together does not. Without one it agrees if our mean comes as close as the tolerance says, and differs if our whole \
-    95% interval is farther away. In between it is undecided: more runs would tell. Papers on agents that play single \
+pub const VERDICTS: &str = "A number agrees if two one-sided tests at level 5% show that our mean is within the margin of \
+    it, and differs if a 95% interval for all rows of its suite together is wholly outside. Else it is undecided: the \
+    runs are too few to tell. Both means' spreads count; a number without one is taken as exact. Papers on agents that play single \
     actions count regret against the best single action, played at the largest part of its length that is safe; so does \
     this table for them.";
 

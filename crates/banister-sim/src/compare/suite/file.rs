@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::parts;
 use crate::compare::entry::Entry;
 use crate::compare::grid::expand;
-use crate::compare::published::{Accuracy, PublishedNumber, Quantity};
+use crate::compare::published::{PublishedNumber, Quantity, Spread};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +44,8 @@ struct Published {
     agent: String,
     quantity: Quantity,
     value: f64,
-    tolerance: Option<f64>,
+    /// Relative distance within which ours counts as equal.
+    margin: f64,
     /// Standard deviation with n, the number of published runs, in the denominator.
     population_sd: Option<f64>,
     population_runs: Option<u64>,
@@ -128,11 +129,11 @@ fn read_agents(declared: Vec<Value>) -> Result<Vec<AgentConfig>, Error> {
 
 impl Published {
     fn about(&self, entry: &Entry) -> Result<PublishedNumber, Error> {
-        let accuracy = match (self.tolerance, self.population_sd, self.population_runs) {
-            (Some(tolerance), None, None) => Accuracy::Tolerance(tolerance),
-            (None, Some(sd), Some(runs)) => Accuracy::of_population(sd, runs),
+        let spread = match (self.population_sd, self.population_runs) {
+            (None, None) => None,
+            (Some(sd), Some(runs)) => Some(Spread::of_population(sd, runs)),
             _ => {
-                let allowed = "give `tolerance`, or `population_sd` and `population_runs`";
+                let allowed = "`population_sd` and `population_runs` come together";
                 return Err(Error::invalid("published", self.value, allowed));
             }
         };
@@ -141,7 +142,8 @@ impl Published {
             agent: self.agent.clone(),
             quantity: self.quantity,
             value: self.value,
-            accuracy,
+            margin: self.margin,
+            spread,
             horizon: entry.experiment.run.horizon,
             runs: self.runs,
             source: self.source.clone(),
