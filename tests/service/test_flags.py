@@ -16,6 +16,7 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.track import TrackingEventDetails
 
 from .experiments import get
+from .routes import Document
 from .server import ROOT, environment, make_token, quoted, rebuild, wait_for
 from .test_metrics import read, value
 
@@ -256,6 +257,8 @@ def test_errors_give_the_default_of_the_caller(service, sdk):
     failed("checkout", True, "INVALID_CONTEXT", targetingKey="@1")
     for name in ["nowhere", "no-flag"]:
         failed(name, "mine", "FLAG_NOT_FOUND", targetingKey="anna")
+    unknown = service.post("/ofrep/v1/evaluate/flags/chekout", {"context": {"targetingKey": "anna"}})
+    assert unknown.json()["errorDetails"].endswith("; did you mean `checkout`?")
     assert get(service, "checkout")["counts"]["decisions"] == 0
     # Only the SDK knows of which type the caller's default is.
     failed("checkout", "mine", "TYPE_MISMATCH", targetingKey="anna")
@@ -473,7 +476,9 @@ def test_a_batch_of_events_may_be_outcomes_of_many_flags(service):
     service.post(BULK, {"context": {"targetingKey": "anna"}}).ok(200)
     batch = [{"event": "seen", "targetingKey": "anna", "id": str(i)} for i in range(700)]
     results = service.post("/v1/track", {"events": batch}).ok(200)["results"]
-    assert [own["status"] for own in results] == [200] * 2100
+    assert [{name: own["status"] for name, own in each["flags"].items()} for each in results] == [
+        dict.fromkeys(names, 200)
+    ] * 700
     for name in names:
         assert outcome(service, name, "anna")[1]["clicks"] == pytest.approx(0.7)
 
@@ -521,21 +526,29 @@ def test_answers_to_tracking_events(service):
     def event(name, id="1", unit="anna", **more):
         return {"event": name, "targetingKey": unit, "id": id} | more
 
-    results = tracked(event("paid", value=2), event("opened"), event("complaint", unit="ben")).ok(200)["results"]
-    assert [own["status"] for own in results] == [200, 404]
-    assert results[0]["outcome"]["reward"] == 2 and results[0]["outcome"]["status"] == "pending"
-    assert tracked(event("opened")).ok(200)["results"] == []
+    def only(answer):
+        (result,) = answer.ok(200)["results"]
+        return result["flags"]["checkout"]
+
+    answer = tracked(event("paid", value=2), event("piad"), event("opened"), event("complaint", unit="ben"))
+    paid, misspelt, opened, complaint = answer.ok(200)["results"]
+    assert paid["flags"]["checkout"]["outcome"]["reward"] == 2
+    assert paid["flags"]["checkout"]["outcome"]["status"] == "pending" and "problem" not in paid
+    assert misspelt["flags"] == opened["flags"] == {}
+    assert misspelt["problem"]["detail"] == "no flag has a rule for the event `piad`; did you mean `paid`?"
+    assert (opened["problem"]["status"], opened["problem"]["detail"]) == (404, "no flag has a rule for the event `opened`")
+    assert complaint["flags"]["checkout"]["status"] == 404
+    Document(service.get("/openapi.json").ok(200)).check("POST", "/v1/track", answer)
     tracked().problem(422, "events")
     for wrong in [event("paid", value="2"), event("paid", many=2), {"event": "paid", "id": "1"}, {"event": "paid"}]:
         tracked(wrong).problem(422)
-    (result,) = tracked(event("paid", id="")).ok(200)["results"]
-    assert result["status"] == 422
+    assert only(tracked(event("paid", id="")))["status"] == 422
     tokens = service.make_tokens({"decider": "decide-only", "reporter": "report"})
     tracked(event("paid", id="2", value=1), token=tokens["decider"]).problem(403)
-    (result,) = tracked(event("paid", id="2", value=1), token=tokens["reporter"]).ok(200)["results"]
-    assert result["outcome"]["reward"] == 3
+    assert only(tracked(event("paid", id="2", value=1), token=tokens["reporter"]))["outcome"]["reward"] == 3
     # One id of two events counts for both, once each.
     both = [event("paid", id="3", value=1), event("complaint", id="3")]
     for _ in range(2):
-        first, second = tracked(*both, token=tokens["reporter"]).ok(200)["results"]
-        assert first["outcome"]["reward"] == 4 and second["outcome"]["costs"]["complaints"] == 1
+        results = tracked(*both, token=tokens["reporter"]).ok(200)["results"]
+        first, second = (result["flags"]["checkout"]["outcome"] for result in results)
+        assert first["reward"] == 4 and second["costs"]["complaints"] == 1

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from .experiments import ALL, ARMS, REQUESTS, create_all
-from .server import quoted, rebuild, receive_all
+from .server import make_token, quoted, rebuild, receive_all, wait_for
 
 JSON = {"content-type": "application/json"}
 ARMS_PATH = "/v1/experiments/arms"
@@ -159,6 +159,59 @@ def test_unknown_and_repeated_fields(server):
         assert key in problem["detail"] and "duplicate" in problem["detail"]
     report = b'{"decision":"open","costs":{"complaints":0,"complaints":1}}'
     server.post(f"{ARMS_PATH}/outcomes", report, headers=JSON).problem(422)
+
+
+def test_errors_name_the_word_that_was_probably_meant(server):
+    new = ARMS | {"name": "new"}
+    guardrail = {"name": "complaints", "at_mots": 0.5}
+    for path, body, status, meant in [
+        ("/v1/experiments", new | {"guardrail": []}, 422, "guardrails"),
+        ("/v1/experiments", new | {"guardrails": [guardrail]}, 422, "at_most"),
+        ("/v1/experiments", new | {"agent": {"kind": "obp"}}, 422, "opb"),
+        ("/v1/experiments", new | {"safe": "contrl"}, 422, "control"),
+        ("/v1/experiments", new | {"rollout": {"floors": {"blod": 0.1}}}, 422, "bold"),
+        ("/v1/experiments?dry_rum=true", new, 400, "dry_run"),
+        ("/v1/experiments/arns/decisions", {}, 404, "arms"),
+        (f"{ARMS_PATH}/arms/blod/forget", {}, 404, "bold"),
+        (f"{ARMS_PATH}/outcomes", {"decision": "open", "rewrad": 1}, 422, "reward"),
+        (f"{ARMS_PATH}/outcomes", {"decision": "open", "costs": {"complaint": 0}}, 422, "complaints"),
+        (f"{ARMS_PATH}/outcomes", {"decision": "open", "signals": {"complaint": 0}}, 422, "complaints"),
+        ("/v1/experiments/shadow/decisions", {"taken": "blod"}, 422, "bold"),
+    ]:
+        problem = server.post(path, body).problem(status)
+        assert problem["detail"].endswith(f"; did you mean `{meant}`?"), problem
+    # Nothing is near.
+    for path, body in [
+        ("/v1/experiments", new | {"colour": 1}),
+        (f"{ARMS_PATH}/outcomes", {"decision": "open", "costs": {"clicks": 0}}),
+        (f"{ARMS_PATH}/arms/brightest/forget", {}),
+        ("/v1/experiments/nowhere/decisions", {}),
+    ]:
+        answer = server.post(path, body)
+        assert "did you mean" not in answer.problem(answer.status)["detail"]
+
+
+def test_an_unknown_cost_says_what_costs_there_are(server):
+    def refused(experiment, costs):
+        decision = server.post(f"/v1/experiments/{experiment}/decisions", {}).ok(200)["id"]
+        report = {"decision": decision, "reward": 0, "costs": costs}
+        return server.post(f"/v1/experiments/{experiment}/outcomes", report).problem(422, "costs.clicks")["allowed"]
+
+    assert refused("two", {"clicks": 1}) == "must be the name of a declared guardrail or signal (complaints, conversion)"
+    server.post("/v1/experiments", ARMS | {"name": "free", "guardrails": []}).ok(201)
+    assert refused("free", {"clicks": 1}) == "the experiment declares no guardrail or signal: leave it out"
+
+
+def test_an_unknown_experiment_is_named_and_no_other_that_the_token_may_not_see(serve):
+    server = serve()
+    server.post("/v1/experiments", ARMS | {"name": "shop_a1"}).ok(201)
+    tokens = server.make_tokens({"boss": "admin"})
+    scoped = make_token(server.data_dir, "admin", "scoped", "--experiments", "shop-*")
+    wait_for(lambda: server.get("/v1/whoami", token=scoped).status == 200, "the token")
+    path, absent = "/v1/experiments/shop-a1", "there is no experiment `shop-a1`"
+    problem = server.get(path, token=tokens["boss"]).problem(404, "experiment")
+    assert (problem["value"], problem["detail"]) == ("shop-a1", f"{absent}; did you mean `shop_a1`?")
+    assert server.get(path, token=scoped).problem(404)["detail"] == absent
 
 
 NUMBERS = [

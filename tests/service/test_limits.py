@@ -315,7 +315,7 @@ def test_places_that_are_no_log(tmp_path):
         assert done.returncode == 2, done
         return done.stderr
 
-    assert "does not exist" in said(tmp_path / "nowhere")
+    assert f"does not exist: make it with `mkdir -p {tmp_path / 'nowhere'}`" in said(tmp_path / "nowhere")
     (tmp_path / "file").write_text("x")
     assert str(tmp_path / "file") in said(tmp_path / "file")
     for name, content in [("text", b"this is no database" * 100), ("zeros", b"\0" * 8192), ("short", b"x" * 600)]:

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::toolkit::FieldError;
+use banister::toolkit::{FieldError, did_you_mean, hint};
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use serde::de::DeserializeOwned;
@@ -36,8 +36,20 @@ pub fn read_instance(path: &Path, horizon: Option<u64>) -> Result<Experiment, Fa
 
 /// The text of a file.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::input(format!("cannot read `{}`: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+/// The error about a file that cannot be read.
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let shown = path.display();
+    let is_absent = error.kind() == std::io::ErrorKind::NotFound;
+    let is_experiment = path.extension().is_some_and(|own| own == "toml");
+    let help = format!("`banister init {shown}` writes an example to start from");
+    Failure::from(Report {
+        message: format!("cannot read `{shown}`: {error}"),
+        help: (is_absent && is_experiment).then_some(help),
+        place: None,
+    })
 }
 
 /// An error about a word, with the nearest one that was probably meant.
@@ -48,7 +60,7 @@ pub fn with_nearest<'a>(
 ) -> Failure {
     Failure::from(Report {
         message: error.to_string(),
-        help: nearest(word, words),
+        help: sentence(&did_you_mean(word, words)),
         place: None,
     })
 }
@@ -85,7 +97,7 @@ pub fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failu
     let (span, help) = match error {
         banister::Error::Invalid { field, .. } => (find_field(text, field), None),
         banister::Error::UnknownArm { name, known } => {
-            let help = nearest(name, known.split(", "));
+            let help = sentence(&did_you_mean(name, known.split(", ")));
             (find_field(text, "environment.safe"), help)
         }
         _ => (None, None),
@@ -131,7 +143,6 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
         }
         let from = error.span().map_or(0, |span| span.start);
         let span = key
-            .as_deref()
             .and_then(|key| find_key(text, from, key).or_else(|| find_key(text, 0, key)))
             .or(error.span());
         fail(source, text, message, span, help)
@@ -181,27 +192,16 @@ fn wrong_value<T: DeserializeOwned>(
     Some((field, error))
 }
 
-/// The unknown word in one of serde's messages, and the nearest of the expected ones.
-pub fn explain_unknown(message: &str) -> (Option<String>, Option<String>) {
-    if !message.starts_with("unknown ") {
-        return (None, None);
-    }
-    let mut words = message.split('`').skip(1).step_by(2).map(str::to_string);
-    let Some(unknown) = words.next() else {
-        return (None, None);
-    };
-    let words: Vec<String> = words.collect();
-    let help = nearest(&unknown, words.iter().map(String::as_str));
-    (Some(unknown), help)
+/// The unknown word that serde's message is about, and a hint at the one that was probably meant.
+fn explain_unknown(message: &str) -> (Option<&str>, Option<String>) {
+    let unknown = message.split('`').nth(1);
+    let unknown = unknown.filter(|_| message.starts_with("unknown "));
+    (unknown, sentence(&hint(message)))
 }
 
-/// A hint at the word that was probably meant.
-fn nearest<'a>(unknown: &str, words: impl Iterator<Item = &'a str>) -> Option<String> {
-    words
-        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
-        .min()
-        .filter(|(distance, word)| *distance <= 2.max(word.len() / 3))
-        .map(|(_, word)| format!("did you mean `{word}`?"))
+/// A hint that ends a sentence, as one of its own.
+fn sentence(hint: &str) -> Option<String> {
+    hint.strip_prefix("; ").map(str::to_string)
 }
 
 /// Span of a key in TOML text, from `start` on.

@@ -106,23 +106,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
 pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    let named: BTreeMap<String, Object<T>> = map(deserializer)?;
-    Ok(named
-        .into_iter()
-        .map(|(name, Object(own))| (name, own))
-        .collect())
+    let named = map::<Object<T>, D>(deserializer)?.into_iter();
+    Ok(named.map(|(name, Object(own))| (name, own)).collect())
 }
 
 /// Values by name; null: none.
 pub(crate) fn nullable_map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    struct Named<T>(BTreeMap<String, T>);
-    impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            map(deserializer).map(Named)
-        }
-    }
     let named = Option::<Named<T>>::deserialize(deserializer)?;
     Ok(named.map_or_else(BTreeMap::new, |Named(all)| all))
 }
@@ -131,24 +122,32 @@ pub(crate) fn nullable_map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 pub(crate) fn map<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    struct Unique<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Unique<T> {
-        type Value = BTreeMap<String, T>;
+    Named::deserialize(deserializer).map(|Named(all)| all)
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            f.write_str("an object")
-        }
+struct Named<T>(BTreeMap<String, T>);
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut all = BTreeMap::new();
-            while let Some((name, value)) = map.next_entry::<String, T>()? {
-                if all.contains_key(&name) {
-                    return Err(A::Error::custom(format!("duplicate field `{name}`")));
-                }
-                all.insert(name, value);
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Unique<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Unique<T> {
+            type Value = Named<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
             }
-            Ok(all)
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+                let mut all = BTreeMap::new();
+                while let Some((name, value)) = map.next_entry::<String, T>()? {
+                    if all.contains_key(&name) {
+                        return Err(A::Error::custom(format!("duplicate field `{name}`")));
+                    }
+                    all.insert(name, value);
+                }
+                Ok(Named(all))
+            }
         }
+        deserializer.deserialize_map(Unique(PhantomData))
     }
-    deserializer.deserialize_map(Unique(PhantomData))
 }

@@ -15,11 +15,13 @@ pub enum Refusal {
         allowed: String,
     },
     /// There is no such experiment, decision or arm.
-    #[error("there is no {what} `{name}`")]
+    #[error("there is no {what} `{name}`{hint}")]
     Unknown {
         /// `experiment`, `decision` or `arm`.
         what: &'static str,
         name: String,
+        /// The known name that was probably meant, or nothing.
+        hint: String,
     },
     /// It contradicts what the log already holds.
     #[error("{reason}")]
@@ -70,6 +72,7 @@ impl Refusal {
         Self::Unknown {
             what,
             name: name.into(),
+            hint: String::new(),
         }
     }
 

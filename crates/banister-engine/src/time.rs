@@ -28,7 +28,6 @@ impl Timestamp {
         Self(self.0.saturating_sub((seconds * 1e6) as i64))
     }
 
-    /// Seconds since an earlier moment.
     pub fn seconds_since(self, earlier: Self) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1e6
     }

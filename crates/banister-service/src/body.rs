@@ -136,7 +136,8 @@ fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem
             allowed,
         }) => Problem::of_field(status, field, value, allowed),
         _ => {
-            let mut problem = Problem::new(status, format!("`{field}`: {text}"));
+            let hint = banister::toolkit::hint(text);
+            let mut problem = Problem::new(status, format!("`{field}`: {text}{hint}"));
             problem.field = Some(field.into());
             problem
         }
@@ -177,8 +178,9 @@ impl<T: DeserializeOwned> FromRequestParts<App> for InQuery<T> {
                     .map_or(text.as_str(), |(_, reason)| reason);
                 let named = reason.split_once(": ").map(|(field, _)| field);
                 let quoted = reason.split('`').nth(1);
-                let mut problem =
-                    Problem::new(StatusCode::BAD_REQUEST, format!("the query: {reason}"));
+                let fault = reason.rsplit(": ").next().unwrap_or(reason);
+                let detail = format!("the query: {reason}{}", banister::toolkit::hint(fault));
+                let mut problem = Problem::new(StatusCode::BAD_REQUEST, detail);
                 problem.field = named.or(quoted).map(Into::into);
                 Err(problem)
             }

@@ -32,4 +32,4 @@ mod webhooks;
 
 pub use client::http_client;
 pub use serve::{ServeError, assemble, serve};
-pub use settings::{Given, Settings};
+pub use settings::{Given, Settings, checked_rate};

@@ -313,12 +313,12 @@ impl Metrics {
             for ((_, _, value), family) in PER_EXPERIMENT.iter().zip(&self.experiments) {
                 family.get_or_create(&labels).set(value(experiment) as i64);
             }
+            let of = |guardrail: &String| GuardrailLabels {
+                experiment: experiment.name.clone(),
+                guardrail: guardrail.clone(),
+            };
             for (guardrail, slack) in &experiment.slacks {
-                let labels = GuardrailLabels {
-                    experiment: experiment.name.clone(),
-                    guardrail: guardrail.clone(),
-                };
-                self.slack.get_or_create(&labels).set(*slack);
+                self.slack.get_or_create(&of(guardrail)).set(*slack);
             }
             for (guardrail, budget) in (experiment.budgets.iter())
                 .flat_map(|(guardrail, own)| own.as_slice().iter().map(move |b| (guardrail, b)))
@@ -334,12 +334,8 @@ impl Metrics {
                 if let Some(pace) = budget.pace {
                     self.pace.get_or_create(&labels).set(pace);
                 }
-                let labels = GuardrailLabels {
-                    experiment: experiment.name.clone(),
-                    guardrail: guardrail.clone(),
-                };
                 // There from the start, so that the first refusal is an increase.
-                drop(self.refused.get_or_create(&labels));
+                drop(self.refused.get_or_create(&of(guardrail)));
             }
         }
         let mut out = String::new();

@@ -17,7 +17,7 @@ use crate::handlers::decisions::{BatchResults, DecisionBatch, OutcomeBatch};
 use crate::handlers::exchange::Imported;
 use crate::handlers::experiments::{Acknowledgement, ExperimentList};
 use crate::handlers::flags::{
-    Evaluation, EvaluationError, EvaluationRequest, Evaluations, TrackingBatch,
+    Evaluation, EvaluationError, EvaluationRequest, Evaluations, TrackingBatch, TrackingResults,
 };
 use crate::handlers::leases::ExposureBatch;
 use crate::handlers::operations::{Status, WhoAmI};
@@ -186,6 +186,7 @@ fn schemas() -> Value {
     given.subschema_for::<Decision>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<BatchResults>();
+    given.subschema_for::<TrackingResults>();
     given.subschema_for::<Audit>();
     given.subschema_for::<OutcomeAnswer>();
     given.subschema_for::<Cancelled>();

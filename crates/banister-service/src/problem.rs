@@ -87,6 +87,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
+    /// The name of an experiment that there is not, if it is about one.
+    pub fn unknown_experiment(&self) -> Option<&str> {
+        let is_unknown = self.status == 404 && self.field.as_deref() == Some("experiment");
+        self.value.as_deref().filter(|_| is_unknown)
+    }
+
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|_| {
             let status = self.status;
@@ -104,7 +110,12 @@ impl From<Refusal> for Problem {
                 value,
                 allowed,
             } => Self::of_field(StatusCode::UNPROCESSABLE_ENTITY, field, value, allowed),
-            Refusal::Unknown { .. } => Self::new(StatusCode::NOT_FOUND, detail),
+            Refusal::Unknown { what, name, .. } => Self {
+                // Of a `decision for the unit` the unit.
+                field: what.rsplit(' ').next().map(Into::into),
+                value: Some(name.into()),
+                ..Self::new(StatusCode::NOT_FOUND, detail)
+            },
             Refusal::Conflict { .. } => Self::new(StatusCode::CONFLICT, detail),
             Refusal::Forbidden { .. } => Self::new(StatusCode::FORBIDDEN, detail),
             Refusal::Exhausted { retry_after, .. } => Self {

@@ -7,15 +7,15 @@ use banister_engine::{ArmState, ExperimentReport, Light, Timestamp};
 
 const STYLE: &str = "@page{size:A4;margin:18mm}body{font:15px/1.5 system-ui,sans-serif;color:#1a1c1e;background:#fff;\
     max-width:48rem;margin:2rem auto;padding:0 1rem;overflow-wrap:break-word}h1{margin:0}.answer{font-size:1.2rem}\
-    h2{font-size:1.05rem;margin:1.6rem 0 .4rem;break-after:avoid}p{margin:.4rem 0}div{overflow-x:auto}svg{width:9rem}\
+    h2{font-size:1.05rem;margin:1.6rem 0 .4rem;break-after:avoid}p{margin:.4rem 0}div{overflow-x:auto}svg{width:7rem}\
     table{border-collapse:collapse;width:100%}tr{break-inside:avoid}th,td{text-align:left;vertical-align:top;\
-    padding:.25rem .8rem .25rem 0;border-bottom:1px solid #cdd2d7}td{min-width:3rem}td:first-child{min-width:5rem}\
+    padding:.25rem .8rem .25rem 0;border-bottom:1px solid #cdd2d7}td{min-width:3rem}td:first-child{min-width:6rem;\
+    overflow-wrap:anywhere}\
     td:last-child{min-width:9rem}.note{color:#585e66}.good{color:#00694d}.warn{color:#7a4d00}.bad{color:#b3142b}\
     @media print{body{margin:0;padding:0;font-size:10pt;max-width:none}}";
 /// Arms that a report lists.
 const MOST_ARMS: usize = 30;
 
-/// The report as HTML.
 pub fn html(report: &ExperimentReport) -> String {
     let (view, counts, lift) = (&report.experiment, &report.experiment.counts, &report.lift);
     let (name, description) = (text(&view.name), text(&view.description));
@@ -37,7 +37,7 @@ pub fn html(report: &ExperimentReport) -> String {
          <p class=\"answer\">{}<p>{description}\n<h2>What was tried, and what it earned</h2>\
          <p>{} decisions since {since}{each}; the safe action was forced {} times.\
          <p>Reward in sum beyond what the safe arm would have earned: <b>{sum}</b>.{}\
-         <p>Enough? {enough}. Settled: {settled}.\n<h2>Guardrails</h2>{}\n<h2>Alarms</h2>{}\n\
+         <p>Enough: {enough}. Settled: {settled}.\n<h2>Guardrails</h2>{}\n<h2>Alarms</h2>{}\n\
          <h2>Can it be trusted?</h2>{}\n<h2>What it rests on</h2>{}{certified}\n\
          <p class=\"note\">As of {now}, event {} of the log.\n",
         answer(report, &arms, unit.as_deref().unwrap_or("decision")),
@@ -58,7 +58,6 @@ fn reward(report: &ExperimentReport) -> &str {
     named.unwrap_or("reward")
 }
 
-/// An arm and its lift.
 type Row<'a> = (&'a ArmState, Option<&'a ArmLift>);
 
 /// The arms, those played most first: policies play what earns most among what keeps the guardrails.

@@ -13,9 +13,11 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
+use banister::toolkit::did_you_mean;
 use banister_engine::Author;
 
 use crate::app::App;
+use crate::handlers::operations;
 use crate::memory::{Fixed, Held};
 use crate::middleware::auth::Principal;
 use crate::middleware::browser;
@@ -63,6 +65,7 @@ async fn pipeline(
     let announced = request.body().size_hint().exact();
     let unread = UnreadBody::lend(&mut request);
     let mut charged = Charged::default();
+    let mut scope = None;
     let mut reusable = true;
     let (mut parts, body) = request.into_parts();
     let mut response = match admit(&app, route, &mut parts, announced, begun).await {
@@ -73,6 +76,7 @@ async fn pipeline(
         Ok(admitted) => {
             if let Some((principal, accounts)) = admitted {
                 charged = accounts;
+                scope = principal.scope.clone();
                 parts.extensions.insert(author(&app, &principal));
                 parts.extensions.insert(principal);
                 parts.extensions.insert(charged.clone());
@@ -100,19 +104,24 @@ async fn pipeline(
     };
     if let Some(unread) = unread {
         if announced.is_none() {
-            let bytes = unread.read() as f64;
-            app.limits.spend(
-                &charged,
-                Amounts {
-                    bytes,
-                    ..Amounts::default()
-                },
-            );
+            let read = Amounts {
+                bytes: unread.read() as f64,
+                ..Amounts::default()
+            };
+            app.limits.spend(&charged, read);
         }
         reusable = reusable && unread.clear().await;
     }
     if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
         problem.request_id = Some(shown.into());
+        if let Some(name) = problem.unknown_experiment() {
+            let stats = operations::recent_stats(&app).await;
+            // Of very many the oldest: to compare them takes its time.
+            let names = (stats.experiments.iter().take(1000)).map(|own| own.name.as_str());
+            let seen = names.filter(|own| scope.as_ref().is_none_or(|scope| scope.covers(own)));
+            let hint = did_you_mean(name, seen);
+            problem.detail = format!("{}{hint}", problem.detail).into();
+        }
         let (status, detail) = (problem.status, &*problem.detail);
         tracing::debug!(request = shown, status, detail, "refused");
         *response.body_mut() = problem.to_json().into();

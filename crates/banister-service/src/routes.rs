@@ -32,14 +32,8 @@ impl Access {
     }
 
     /// Name of the right.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Read => "read",
-            Self::Decide => "decide",
-            Self::Report => "report",
-            Self::Admin => "admin",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -281,7 +275,7 @@ pub static ROUTES: &[Route] = &[
         &[400, 404, 413, 415, 422, 503], post(leases::expose)),
     route!(POST "/v1/track", Report, "track",
         "Report tracking events: outcomes of the flags that declare a meaning of them",
-        Takes::Json("TrackingBatch"), (200, Gives::Json("BatchResults")), &[],
+        Takes::Json("TrackingBatch"), (200, Gives::Json("TrackingResults")), &[],
         &[400, 413, 415, 422, 503], post(flags::track)),
     route!(POST "/ofrep/v1/evaluate/flags/{name}", Decide, "evaluate_flag",
         "Evaluate a flag, by the OpenFeature Remote Evaluation Protocol", Takes::Optional("EvaluationRequest"),

@@ -11,7 +11,7 @@ use banister::lease::LeaseSigner;
 use banister_engine::{Database, Options, REVOKED, Writer};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::app::{App, Shared};
@@ -77,7 +77,7 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
     let database = &settings.database;
     let about = |reason: String| ServeError::Setting(format!("{}: {reason}", database.shown()));
     if let Database::Sqlite(path) = database {
-        check_path(path).map_err(|reason| about(reason.into()))?;
+        check_path(path).map_err(about)?;
     }
     let tokens = if database.exists() {
         database.open().and_then(|mut store| store.tokens())
@@ -109,13 +109,16 @@ fn check_log(settings: &Settings) -> Result<(), ServeError> {
 }
 
 /// Refuses a path at which waiting makes no file.
-fn check_path(path: &Path) -> Result<(), &'static str> {
+fn check_path(path: &Path) -> Result<(), String> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err("the folder does not exist");
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(format!(
+            "the folder does not exist: make it with `mkdir -p {folder}`, or give another"
+        ));
     }
     if path.exists() && !path.is_file() {
-        return Err("it is not a file");
+        return Err("it is not a file".into());
     }
     Ok(())
 }
@@ -151,7 +154,9 @@ async fn run(
         }
     };
     // A caller that reads the address may stop the process at once.
-    let stop = StopSignals::new().map_err(system("listening to signals"))?;
+    let on = |kind| signal(kind).map_err(system("listening to signals"));
+    let mut terminate = on(SignalKind::terminate())?;
+    let mut interrupt = on(SignalKind::interrupt())?;
     // It may also send requests at once; but an outage of the log does not hold the address back for long.
     let begun = Instant::now();
     while !app.is_ready() && begun.elapsed() < PATIENCE {
@@ -161,7 +166,10 @@ async fn run(
     let stopper = {
         let handle = handle.clone();
         tokio::spawn(async move {
-            stop.wait().await;
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
             tracing::info!("stopping: requests in flight are answered first");
             handle.graceful_shutdown(Some(GRACE));
         })
@@ -255,27 +263,4 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Signals that ask the process to end.
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl StopSignals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// Waits for one of them.
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

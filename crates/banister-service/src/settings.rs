@@ -1,85 +1,123 @@
 //! Settings: from flags, the environment and one TOML file, in this order of weight.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use banister_engine::{Database, PostgresLog};
+use clap::ValueHint;
 use serde::Deserialize;
 
 use crate::middleware::rate::Amounts;
 use crate::tls::Files;
 use crate::webhooks::{self, Hook};
 
-/// Settings as given; absent ones are filled in by `check`.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+/// Settings as given; absent ones are filled in by `check`. The flags of `banisterd serve` and the keys of its file: a
+/// field's documentation is its help.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// Address and port.
+    /// Address and port [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS", env = "BANISTER_LISTEN")]
     pub listen: Option<String>,
     /// Folder of the SQLite file.
+    #[arg(skip)]
     pub data_dir: Option<PathBuf>,
     /// `postgres://…`, or the path of a SQLite file.
+    #[arg(skip)]
     pub database: Option<String>,
-    /// Certificate chain (PEM): serve over TLS.
+    /// Certificate chain (PEM), to serve over TLS
+    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_CERT", value_hint = ValueHint::FilePath)]
     pub tls_cert: Option<PathBuf>,
-    /// Its private key (PEM).
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_KEY", value_hint = ValueHint::FilePath)]
     pub tls_key: Option<PathBuf>,
-    /// File with the secret that signs leases, 64 hexadecimal digits: by default another one after every start.
+    /// Secret that signs leases, 64 hexadecimal digits; replicas need the same [default: a new random one at every start]
+    #[arg(long, value_name = "FILE", env = "BANISTER_LEASE_KEY", value_hint = ValueHint::FilePath)]
     pub lease_key: Option<PathBuf>,
-    /// Tokens are required even on loopback before one is made.
+    /// Require tokens even on loopback before the first one is created
+    #[arg(long, env = "BANISTER_REQUIRE_TOKEN", num_args = 0..=1, default_missing_value = "true")]
     pub require_token: Option<bool>,
-    /// Longest body in bytes.
+    /// Largest body of a request [default: 2097152]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_BODY")]
     pub max_body: Option<usize>,
-    /// Longest body of an import in bytes.
+    /// Largest file to import [default: 134217728]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_IMPORT")]
     pub max_import: Option<usize>,
-    /// Most decisions or outcomes of a batch.
+    /// Largest batch of decisions or outcomes [default: 1000]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
     pub max_batch: Option<usize>,
-    /// Most connections.
+    /// Most connections [default: as many as descriptors and memory allow]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
-    /// Most connections from one address.
+    /// Most connections from one address [default: half of all]
+    #[arg(long, value_name = "N", env = "BANISTER_MAX_ADDRESS_CONNECTIONS")]
     pub max_address_connections: Option<usize>,
-    /// Bytes of open decisions kept in memory.
+    /// Open decisions kept in memory, in bytes [default: a quarter of the memory limit]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_OPEN_BYTES")]
     pub open_bytes: Option<usize>,
-    /// Requests per second of one token, or of one address where there are no tokens; 0: any number.
+    /// Requests per second of one token, or of one address without tokens, each entry of a batch being one;
+    /// 0: unlimited [default: 0]
+    #[arg(long, value_name = "N", env = "BANISTER_RATE")]
     pub rate: Option<f64>,
-    /// Bytes of bodies per second of one token or address; 0: any number.
+    /// Bytes of bodies per second of one token or address; 0: unlimited [default: 0]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_BYTES_RATE")]
     pub bytes_rate: Option<f64>,
-    /// Seconds of work per second of one token or address; 0: any number.
+    /// Seconds of computation per second of one token or address; 0: unlimited [default: 0]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_WORK")]
     pub work: Option<f64>,
-    /// Requests per second about one experiment; 0: any number.
+    /// Requests per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "N", env = "BANISTER_EXPERIMENT_RATE")]
     pub experiment_rate: Option<f64>,
-    /// Bytes of bodies per second about one experiment; 0: any number.
+    /// Bytes of bodies per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "BYTES", env = "BANISTER_EXPERIMENT_BYTES_RATE")]
     pub experiment_bytes_rate: Option<f64>,
-    /// Seconds of work per second about one experiment; 0: any number.
+    /// Seconds of computation per second about one experiment; 0: unlimited [default: 0]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_EXPERIMENT_WORK")]
     pub experiment_work: Option<f64>,
-    /// Seconds after which a request is given up.
+    /// Time limit of a request [default: 10]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_TIMEOUT")]
     pub timeout: Option<f64>,
-    /// Events after which experiments are snapshotted anew.
+    /// Events between snapshots of experiments [default: 20000]
+    #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
     pub snapshot_every: Option<u64>,
-    /// Tokens that decide repeat, and report on, their own decisions only.
+    /// Tokens that decide repeat, and report on, their own decisions only
+    #[arg(long, env = "BANISTER_OWN_IDS", num_args = 0..=1, default_missing_value = "true")]
     pub own_ids: Option<bool>,
-    /// Seconds between the log's clock and its source beyond which nothing is written.
+    /// Largest difference between clock and log time, in seconds, at which the service still writes [default: 60]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_MAX_CLOCK_SKEW")]
     pub max_clock_skew: Option<f64>,
-    /// The clock is right at this start, whatever the log's last event says.
+    /// Trust the current clock even if it contradicts the log's last event
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub accept_clock: Option<bool>,
-    /// Seconds without a proof that the log answers, after which the service is not ready.
+    /// Seconds without a proof that the log answers, after which the service is not ready [default: 3]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_READY_AGE")]
     pub ready_age: Option<f64>,
-    /// Seconds after which tokens that could not be read again are not trusted any more.
+    /// Seconds after which tokens that could not be read again are not trusted [default: 30]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_TOKEN_AGE")]
     pub token_age: Option<f64>,
-    /// Most connections to PostgreSQL.
+    /// Most connections to PostgreSQL [default: 8]
+    #[arg(long, value_name = "N", env = "BANISTER_PG_CONNECTIONS")]
     pub pg_connections: Option<usize>,
-    /// Longest wait, in seconds, for another service that writes to PostgreSQL.
+    /// Longest wait for another service that writes to PostgreSQL [default: 4]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_LOCK_TIMEOUT")]
     pub pg_lock_timeout: Option<f64>,
-    /// Longest time of a statement in seconds.
+    /// Longest time of a statement in PostgreSQL [default: 5]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_STATEMENT_TIMEOUT")]
     pub pg_statement_timeout: Option<f64>,
-    /// Seconds after which PostgreSQL takes the log from a service that froze with it.
+    /// Time after which PostgreSQL takes the log from a service that froze with it [default: 2.5]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_IDLE_TIMEOUT")]
     pub pg_idle_timeout: Option<f64>,
-    /// TOML file of webhooks.
+    /// TOML file of receivers of alarms and other notices
+    #[arg(long, value_name = "FILE", env = "BANISTER_WEBHOOKS", value_hint = ValueHint::FilePath)]
     pub webhooks: Option<PathBuf>,
-    /// `error`, `warn`, `info`, `debug` or `trace`.
+    /// Log level: error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
     pub log: Option<String>,
-    /// `text` or `json`.
+    /// Log format: text or json [default: text]
+    #[arg(long, value_name = "FORMAT", env = "BANISTER_LOG_FORMAT")]
     pub log_format: Option<String>,
 }
 
@@ -160,37 +198,31 @@ impl Given {
             let allowed = "must be 3 (one writes, one listens, the others read) to 1000";
             return Err(invalid("pg_connections", connections, allowed));
         }
-        let idle_timeout = seconds(
-            "pg_idle_timeout",
-            self.pg_idle_timeout,
-            defaults.idle_timeout,
-        )?;
-        let lock_timeout = seconds(
-            "pg_lock_timeout",
-            self.pg_lock_timeout,
-            defaults.lock_timeout,
-        )?;
-        let statement_timeout = seconds(
-            "pg_statement_timeout",
-            self.pg_statement_timeout,
-            defaults.statement_timeout,
-        )?;
+        let (idle, lock) = (self.pg_idle_timeout, self.pg_lock_timeout);
+        let statement = self.pg_statement_timeout;
+        let idle_timeout = seconds("pg_idle_timeout", idle, defaults.idle_timeout)?;
+        let lock_timeout = seconds("pg_lock_timeout", lock, defaults.lock_timeout)?;
+        let longest = defaults.statement_timeout;
+        let statement_timeout = seconds("pg_statement_timeout", statement, longest)?;
         // A service that waits for a frozen one gets the log once PostgreSQL has taken it away.
-        if lock_timeout <= idle_timeout {
-            let allowed = "must be longer than `pg_idle_timeout`";
-            return Err(invalid(
+        for (shorter, least, field, own) in [
+            (
+                "pg_idle_timeout",
+                idle_timeout,
                 "pg_lock_timeout",
-                lock_timeout.as_secs_f64(),
-                allowed,
-            ));
-        }
-        if statement_timeout <= lock_timeout {
-            let allowed = "must be longer than `pg_lock_timeout`";
-            return Err(invalid(
+                lock_timeout,
+            ),
+            (
+                "pg_lock_timeout",
+                lock_timeout,
                 "pg_statement_timeout",
-                statement_timeout.as_secs_f64(),
-                allowed,
-            ));
+                statement_timeout,
+            ),
+        ] {
+            if own <= least {
+                let allowed = format!("must be longer than `{shorter}`");
+                return Err(invalid(field, own.as_secs_f64(), &allowed));
+            }
         }
         Ok(PostgresLog {
             connections,
@@ -231,40 +263,21 @@ impl Given {
                 })?
             }
         };
-        let limit = |field: &str, given: Option<f64>| {
-            let rate = given.unwrap_or(0.0);
-            if (0.0..=1e9).contains(&rate) {
-                return Ok(rate);
-            }
-            Err(invalid(field, rate, "must be 0 (any) to 1e9 a second"))
-        };
-        let timeout = self.timeout.unwrap_or(10.0);
-        if !(0.001..=3600.0).contains(&timeout) {
-            return Err(invalid("timeout", timeout, "must be 0.001 to 3600 seconds"));
-        }
-        let within = |field: &str, given: Option<usize>, default: usize, most: usize| {
-            let value = given.unwrap_or(default);
-            if (1..=most).contains(&value) {
-                return Ok(value);
-            }
-            Err(invalid(field, value, &format!("must be 1 to {most}")))
+        let limit = |field: &str, given| checked_rate(field, given).map(Option::unwrap_or_default);
+        let timeout = within("timeout", self.timeout, 10.0, 0.001..=3600.0, " seconds")?;
+        let count = |field: &str, given: Option<usize>, default: usize, most: usize| {
+            within(field, given, default, 1..=most, "")
         };
         let memory = crate::memory::limit();
         // More than there are descriptors or memory for would only be promised.
         let most = crate::connections::most(memory);
-        let max_connections = within("max_connections", self.max_connections, most, most)?;
+        let max_connections = count("max_connections", self.max_connections, most, most)?;
         let snapshot_every = self.snapshot_every.unwrap_or(20_000);
         if snapshot_every == 0 {
             return Err(invalid("snapshot_every", 0, "must be at least 1"));
         }
-        let skew = self.max_clock_skew.unwrap_or(60.0);
-        if !(1.0..=86_400.0).contains(&skew) {
-            return Err(invalid(
-                "max_clock_skew",
-                skew,
-                "must be 1 to 86400 seconds",
-            ));
-        }
+        let skew = self.max_clock_skew;
+        let skew = within("max_clock_skew", skew, 60.0, 1.0..=86_400.0, " seconds")?;
         let level = self.log.clone().unwrap_or_else(|| "info".into());
         let level = (level.parse())
             .map_err(|_| invalid("log", &level, "must be error, warn, info, debug or trace"))?;
@@ -279,11 +292,11 @@ impl Given {
             database: self.database()?,
             tls,
             require_token: self.require_token.unwrap_or(false),
-            max_body: within("max_body", self.max_body, 2 << 20, 1 << 30)?,
-            max_import: within("max_import", self.max_import, 128 << 20, 1 << 32)?,
-            max_batch: within("max_batch", self.max_batch, 1000, 4096)?,
+            max_body: count("max_body", self.max_body, 2 << 20, 1 << 30)?,
+            max_import: count("max_import", self.max_import, 128 << 20, 1 << 32)?,
+            max_batch: count("max_batch", self.max_batch, 1000, 4096)?,
             max_connections,
-            max_address_connections: within(
+            max_address_connections: count(
                 "max_address_connections",
                 self.max_address_connections,
                 max_connections.div_ceil(2),
@@ -362,13 +375,36 @@ pub struct Settings {
 }
 
 fn seconds(field: &str, given: Option<f64>, default: Duration) -> Result<Duration, String> {
-    let seconds = given.unwrap_or(default.as_secs_f64());
-    if (0.1..=3600.0).contains(&seconds) {
-        return Ok(Duration::from_secs_f64(seconds));
-    }
-    Err(invalid(field, seconds, "must be 0.1 to 3600 seconds"))
+    let default = default.as_secs_f64();
+    within(field, given, default, 0.1..=3600.0, " seconds").map(Duration::from_secs_f64)
 }
 
-fn invalid(field: &str, value: impl std::fmt::Display, allowed: &str) -> String {
+/// Checks a limit per second.
+pub fn checked_rate(field: &str, given: Option<f64>) -> Result<Option<f64>, String> {
+    match given {
+        Some(rate) if !(0.0..=1e9).contains(&rate) => {
+            Err(invalid(field, rate, "must be 0 (any) to 1e9 a second"))
+        }
+        given => Ok(given),
+    }
+}
+
+fn within<T: PartialOrd + Display>(
+    field: &str,
+    given: Option<T>,
+    default: T,
+    allowed: RangeInclusive<T>,
+    unit: &str,
+) -> Result<T, String> {
+    let value = given.unwrap_or(default);
+    if allowed.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = allowed.into_inner();
+    let allowed = format!("must be {least} to {most}{unit}");
+    Err(invalid(field, value, &allowed))
+}
+
+fn invalid(field: &str, value: impl Display, allowed: &str) -> String {
     format!("`{field}` is {value}: {allowed}")
 }

@@ -46,3 +46,32 @@ pub fn explain(field: &str, message: &str) -> Option<Error> {
     };
     Some(Error::invalid(field, found, allowed))
 }
+
+/// The end of a sentence about an unknown word: the nearest known one, if it is near; else empty.
+///
+/// ```
+/// use banister::toolkit::did_you_mean;
+/// assert_eq!(did_you_mean("cost", ["reward", "costs"]), "; did you mean `costs`?");
+/// assert_eq!(did_you_mean("clicks", ["reward", "costs"]), "");
+/// ```
+pub fn did_you_mean<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near = known.into_iter().filter_map(|word| {
+        let most = (word.len() / 3).max(2).min(word.len().saturating_sub(1));
+        // A distance takes long to compute for long texts, and is no less than that of their lengths.
+        let fits = unknown.len().abs_diff(word.len()) <= most;
+        let distance = fits.then(|| strsim::osa_distance(unknown, word))?;
+        (distance <= most).then_some((distance, word))
+    });
+    near.min().map_or(String::new(), |(_, word)| {
+        format!("; did you mean `{word}`?")
+    })
+}
+
+/// The end of serde's message about an unknown field or variant, as [`did_you_mean`] says it.
+pub fn hint(message: &str) -> String {
+    let mut words = message.split('`').skip(1).step_by(2);
+    match words.next() {
+        Some(unknown) if message.starts_with("unknown ") => did_you_mean(unknown, words),
+        _ => String::new(),
+    }
+}

@@ -22,7 +22,7 @@ pub use crate::certificate::{Answer, Certifier};
 pub use crate::config;
 pub use crate::error::{broken, finite, open_unit, positive};
 pub use crate::estimate::{EstimateConfig, Estimates, EstimatesState, SignalState};
-pub use crate::field_error::{FieldError, deserialize, explain};
+pub use crate::field_error::{FieldError, deserialize, did_you_mean, explain, hint};
 pub use crate::guarded::{Guarded, Learner, Shell, SnapshotHeader};
 pub use crate::monitor::{MonitorState, Next};
 pub use crate::opb::ArmLearner;

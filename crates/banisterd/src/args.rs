@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use banister_engine::Role;
+use banister_service::Given;
 use banister_terminal::Common;
 use banister_terminal::clap::{self, Parser, Subcommand, ValueHint};
 
@@ -69,100 +70,8 @@ pub struct LogPlace {
 pub struct Serve {
     #[command(flatten)]
     pub place: LogPlace,
-    /// Address and port [default: 127.0.0.1:8787]
-    #[arg(long, value_name = "ADDRESS", env = "BANISTER_LISTEN")]
-    pub listen: Option<String>,
-    /// Certificate chain (PEM), to serve over TLS
-    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_CERT", value_hint = ValueHint::FilePath)]
-    pub tls_cert: Option<PathBuf>,
-    /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", env = "BANISTER_TLS_KEY", value_hint = ValueHint::FilePath)]
-    pub tls_key: Option<PathBuf>,
-    /// Secret that signs leases, 64 hexadecimal digits; replicas need the same [default: a new random one at every start]
-    #[arg(long, value_name = "FILE", env = "BANISTER_LEASE_KEY", value_hint = ValueHint::FilePath)]
-    pub lease_key: Option<PathBuf>,
-    /// Require tokens even on loopback before the first one is created
-    #[arg(long, env = "BANISTER_REQUIRE_TOKEN", num_args = 0..=1, default_missing_value = "true")]
-    pub require_token: Option<bool>,
-    /// Largest body of a request [default: 2097152]
-    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_BODY")]
-    pub max_body: Option<usize>,
-    /// Largest file to import [default: 134217728]
-    #[arg(long, value_name = "BYTES", env = "BANISTER_MAX_IMPORT")]
-    pub max_import: Option<usize>,
-    /// Largest batch of decisions or outcomes [default: 1000]
-    #[arg(long, value_name = "N", env = "BANISTER_MAX_BATCH")]
-    pub max_batch: Option<usize>,
-    /// Most connections [default: as many as descriptors and memory allow]
-    #[arg(long, value_name = "N", env = "BANISTER_MAX_CONNECTIONS")]
-    pub max_connections: Option<usize>,
-    /// Most connections from one address [default: half of all]
-    #[arg(long, value_name = "N", env = "BANISTER_MAX_ADDRESS_CONNECTIONS")]
-    pub max_address_connections: Option<usize>,
-    /// Open decisions kept in memory, in bytes [default: a quarter of the memory limit]
-    #[arg(long, value_name = "BYTES", env = "BANISTER_OPEN_BYTES")]
-    pub open_bytes: Option<usize>,
-    /// Requests per second of one token, or of one address without tokens, each entry of a batch being one;
-    /// 0: unlimited [default: 0]
-    #[arg(long, value_name = "N", env = "BANISTER_RATE")]
-    pub rate: Option<f64>,
-    /// Bytes of bodies per second of one token or address; 0: unlimited [default: 0]
-    #[arg(long, value_name = "BYTES", env = "BANISTER_BYTES_RATE")]
-    pub bytes_rate: Option<f64>,
-    /// Seconds of computation per second of one token or address; 0: unlimited [default: 0]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_WORK")]
-    pub work: Option<f64>,
-    /// Requests per second about one experiment; 0: unlimited [default: 0]
-    #[arg(long, value_name = "N", env = "BANISTER_EXPERIMENT_RATE")]
-    pub experiment_rate: Option<f64>,
-    /// Bytes of bodies per second about one experiment; 0: unlimited [default: 0]
-    #[arg(long, value_name = "BYTES", env = "BANISTER_EXPERIMENT_BYTES_RATE")]
-    pub experiment_bytes_rate: Option<f64>,
-    /// Seconds of computation per second about one experiment; 0: unlimited [default: 0]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_EXPERIMENT_WORK")]
-    pub experiment_work: Option<f64>,
-    /// Time limit of a request [default: 10]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_TIMEOUT")]
-    pub timeout: Option<f64>,
-    /// Events between snapshots of experiments [default: 20000]
-    #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
-    pub snapshot_every: Option<u64>,
-    /// Tokens that decide repeat, and report on, their own decisions only
-    #[arg(long, env = "BANISTER_OWN_IDS", num_args = 0..=1, default_missing_value = "true")]
-    pub own_ids: Option<bool>,
-    /// Largest difference between clock and log time, in seconds, at which the service still writes [default: 60]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_MAX_CLOCK_SKEW")]
-    pub max_clock_skew: Option<f64>,
-    /// Trust the current clock even if it contradicts the log's last event
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
-    pub accept_clock: Option<bool>,
-    /// Seconds without a proof that the log answers, after which the service is not ready [default: 3]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_READY_AGE")]
-    pub ready_age: Option<f64>,
-    /// Seconds after which tokens that could not be read again are not trusted [default: 30]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_TOKEN_AGE")]
-    pub token_age: Option<f64>,
-    /// Most connections to PostgreSQL [default: 8]
-    #[arg(long, value_name = "N", env = "BANISTER_PG_CONNECTIONS")]
-    pub pg_connections: Option<usize>,
-    /// Longest wait for another service that writes to PostgreSQL [default: 4]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_LOCK_TIMEOUT")]
-    pub pg_lock_timeout: Option<f64>,
-    /// Longest time of a statement in PostgreSQL [default: 5]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_STATEMENT_TIMEOUT")]
-    pub pg_statement_timeout: Option<f64>,
-    /// Time after which PostgreSQL takes the log from a service that froze with it [default: 2.5]
-    #[arg(long, value_name = "SECONDS", env = "BANISTER_PG_IDLE_TIMEOUT")]
-    pub pg_idle_timeout: Option<f64>,
-    /// TOML file of receivers of alarms and other notices
-    #[arg(long, value_name = "FILE", env = "BANISTER_WEBHOOKS", value_hint = ValueHint::FilePath)]
-    pub webhooks: Option<PathBuf>,
-    /// Log level: error, warn, info, debug or trace [default: info]
-    #[arg(long, value_name = "LEVEL", env = "BANISTER_LOG")]
-    pub log: Option<String>,
-    /// Log format: text or json [default: text]
-    #[arg(long, value_name = "FORMAT", env = "BANISTER_LOG_FORMAT")]
-    pub log_format: Option<String>,
+    #[command(flatten)]
+    pub given: Given,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,15 +1,16 @@
 //! `banister solve`: one round's problem, JSON in and out.
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
 use banister::oplb::{self, RoundAnswer};
-use banister_solve::{SegmentProblem, SegmentSolution, Solution, Status};
+use banister::toolkit::hint;
+use banister_solve::{SegmentProblem, Status};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::Solve;
-use crate::input::explain_unknown;
+use crate::input::unreadable;
 use banister_terminal::Failure;
 
 #[derive(Deserialize)]
@@ -29,10 +30,8 @@ enum SolveInput {
 pub fn solve(args: &Solve) -> Result<(), Failure> {
     let mut input: Box<dyn BufRead> = match &args.file {
         Some(path) if path.as_os_str() != "-" => {
-            let file = std::fs::File::open(path).map_err(|error| {
-                Failure::input(format!("cannot read `{}`: {error}", path.display()))
-            })?;
-            Box::new(std::io::BufReader::new(file))
+            let file = std::fs::File::open(path);
+            Box::new(BufReader::new(file.map_err(|e| unreadable(path, &e))?))
         }
         _ => Box::new(std::io::stdin().lock()),
     };
@@ -60,10 +59,7 @@ pub fn solve(args: &Solve) -> Result<(), Failure> {
 fn answer(text: &str, args: &Solve) -> Result<String, String> {
     let round: SolveInput = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
-        match explain_unknown(&message) {
-            (_, Some(help)) => format!("{message}; {help}"),
-            _ => message,
-        }
+        format!("{message}{}", hint(&message))
     })?;
     let started = Instant::now();
     let answer = match round {
@@ -74,11 +70,18 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
         } => {
             let solution = banister_solve::solve_once(&reward, &costs, &thresholds)
                 .map_err(|error| error.to_string())?;
-            from_lp(solution)
+            solution.into()
         }
         SolveInput::Segments(problem) => {
-            let solution = problem.solve().map_err(|error| error.to_string())?;
-            return Ok(segments_to_json(&solution, micros(started)).to_string());
+            let own = problem.solve().map_err(|error| error.to_string())?;
+            let found = json!({ "policy": own.policy, "costs": own.costs, "prices": own.prices });
+            return Ok(shown(
+                found,
+                own.status,
+                own.value,
+                own.upper_bound,
+                started,
+            ));
         }
         SolveInput::Oplb(round) => {
             let limit = args.max_micros.map(Duration::from_micros);
@@ -88,52 +91,36 @@ fn answer(text: &str, args: &Solve) -> Result<String, String> {
                 .map_err(|error| error.to_string())?
         }
     };
-    Ok(to_json(&answer, micros(started)).to_string())
+    let RoundAnswer {
+        status,
+        policy,
+        value,
+        upper_bound,
+        costs,
+        prices,
+        nodes,
+    } = answer;
+    let found = json!({ "policy": policy, "costs": costs, "prices": prices, "nodes": nodes });
+    Ok(shown(found, status, value, upper_bound, started))
 }
 
-fn micros(started: Instant) -> f64 {
-    started.elapsed().as_nanos() as f64 / 1000.0
-}
-
-fn segments_to_json(solution: &SegmentSolution, micros: f64) -> serde_json::Value {
-    let feasible = solution.status != Status::Infeasible;
-    let number = |x: f64| feasible.then_some(x);
-    json!({
-        "status": solution.status,
-        "policy": solution.policy,
-        "value": number(solution.value),
-        "upper_bound": number(solution.upper_bound),
-        "gap": number((solution.upper_bound - solution.value).max(0.0)),
-        "costs": solution.costs,
-        "prices": solution.prices,
-        "micros": micros,
-    })
-}
-
-fn from_lp(solution: Solution) -> RoundAnswer {
-    RoundAnswer {
-        status: solution.status,
-        value: solution.value,
-        upper_bound: solution.upper_bound,
-        nodes: solution.pivots as u64,
-        policy: solution.support,
-        costs: solution.costs,
-        prices: solution.prices,
+/// What was found, with the fields that all problems share.
+fn shown(
+    mut found: Value,
+    status: Status,
+    value: f64,
+    upper_bound: f64,
+    started: Instant,
+) -> String {
+    found["status"] = json!(status);
+    found["micros"] = json!(started.elapsed().as_nanos() as f64 / 1000.0);
+    let gap = (upper_bound - value).max(0.0);
+    let is_feasible = status != Status::Infeasible;
+    for (name, number) in [("value", value), ("upper_bound", upper_bound), ("gap", gap)] {
+        found[name] = json!(is_feasible.then_some(number));
     }
-}
-
-fn to_json(answer: &RoundAnswer, micros: f64) -> serde_json::Value {
-    let feasible = answer.status != Status::Infeasible;
-    let number = |x: f64| feasible.then_some(x);
-    json!({
-        "status": answer.status,
-        "policy": answer.policy,
-        "value": number(answer.value),
-        "upper_bound": number(answer.upper_bound),
-        "gap": number((answer.upper_bound - answer.value).max(0.0)),
-        "costs": if feasible { &answer.costs[..] } else { &[] },
-        "prices": if feasible { &answer.prices[..] } else { &[] },
-        "nodes": answer.nodes,
-        "micros": micros,
-    })
+    for name in ["costs", "prices"].iter().filter(|_| !is_feasible) {
+        found[name] = json!([]);
+    }
+    found.to_string()
 }

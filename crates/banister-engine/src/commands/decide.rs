@@ -15,7 +15,7 @@ use crate::events::{
     Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Core, ExperimentInfo, ExperimentStatus, Kind, PolicyInputs, Unit};
+use crate::state::{Core, ExperimentInfo, Kind, PolicyInputs, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -165,11 +165,7 @@ impl Command for Decide {
         }
         let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&name)?;
-        if experiment.status == ExperimentStatus::Archived {
-            return Err(Refusal::conflict(format!(
-                "the experiment `{name}` is archived and decides no more"
-            )));
-        }
+        experiment.check_active("decides no more")?;
         let Computed {
             segment,
             context,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use banister::fields::{FieldValue, Fields};
+use banister::toolkit::did_you_mean;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -299,16 +300,16 @@ pub(super) fn taken_action(
         n => n + 1,
     };
     let names = candidate_names(candidates);
-    let mut all = 0..count as u32;
-    let found = all.find(|&action| experiment.info.action_name(&names, action) == taken);
-    match found {
-        Some(action) => Ok(Some(action)),
-        None => Err(Refusal::invalid(
-            "taken",
-            format!("{taken:?}"),
-            "must be the name of an action that could be taken",
-        )),
+    let name = |action| experiment.info.action_name(&names, action);
+    let all = 0..count as u32;
+    if let Some(action) = all.clone().find(|&action| name(action) == taken) {
+        return Ok(Some(action));
     }
+    // Of very many actions the first few: the writer has others to serve.
+    let first: Vec<String> = all.take(100).map(name).collect();
+    let hint = did_you_mean(taken, first.iter().map(String::as_str));
+    let allowed = format!("must be the name of an action that could be taken{hint}");
+    Err(Refusal::invalid("taken", format!("{taken:?}"), allowed))
 }
 
 pub(super) fn check_propensity(

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use banister::ArmWeights;
+use banister::toolkit::did_you_mean;
+use banister::{AlarmAnswer, ArmWeights};
 use rand::RngExt;
 use serde::Serialize;
 
@@ -15,7 +16,6 @@ use crate::state::{
     check_length,
 };
 
-/// Edits an experiment.
 #[derive(Debug)]
 pub struct EditExperiment {
     pub experiment: Arc<str>,
@@ -90,17 +90,17 @@ impl Edit {
                     let reason = format!("the arm `{arm}` is retired already");
                     return Err(Refusal::conflict(reason));
                 }
-                experiment.check_retired(place)?;
+                experiment.try_on_a_twin(|agent| agent.retire_arm(place))?;
                 Event::ArmRetired { arm: place as u32 }
             }
             Self::ForgetArm(arm) => {
                 let place = place_of(experiment, &arm)?;
-                experiment.check_forgotten(place)?;
+                experiment.try_on_a_twin(|agent| agent.forget_arm(place))?;
                 Event::ArmForgotten { arm: place as u32 }
             }
             Self::SetWeights { arm, weights } => {
                 let place = place_of(experiment, &arm)?;
-                experiment.check_weights(place, &weights)?;
+                experiment.try_on_a_twin(|agent| agent.set_weights(place, &weights))?;
                 let known = experiment.checked.standard.arm_weights(place);
                 if weights
                     .0
@@ -126,8 +126,13 @@ impl Edit {
 }
 
 fn place_of(experiment: &Experiment, arm: &str) -> Result<usize, Refusal> {
-    let place = experiment.arms.iter().position(|own| own.name == arm);
-    place.ok_or_else(|| Refusal::unknown("arm", arm))
+    let names = experiment.arms.iter().map(|own| own.name.as_str());
+    let place = names.clone().position(|own| own == arm);
+    place.ok_or_else(|| Refusal::Unknown {
+        what: "arm",
+        name: arm.into(),
+        hint: did_you_mean(arm, names),
+    })
 }
 
 fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal> {
@@ -151,7 +156,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         stop_when.check()?;
     }
     if change.settled == Some(true) || matches!(change.stop_when, Some(Some(_))) {
-        experiment.check_settled()?;
+        experiment.try_on_a_twin(|agent| agent.settle(true))?;
     }
     if let Some(share) = change.share {
         let allowed = "cannot be changed itself: change `rollout`";
@@ -161,7 +166,8 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         check_rollout(experiment, rollout.as_ref())?;
     }
     if let Some(on_breach) = change.on_breach {
-        experiment.check_on_breach(on_breach)?;
+        let answer = AlarmAnswer::OnBreach(on_breach);
+        experiment.try_on_a_twin(|agent| agent.answer_alarms(answer))?;
     }
     Ok(())
 }

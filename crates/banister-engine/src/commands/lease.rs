@@ -15,7 +15,7 @@ use super::decision_request::check_id;
 use super::{Command, Reply, Transaction};
 use crate::events::{DecisionEvent, Event, LeaseEvent, PublishedPolicy};
 use crate::refusal::Refusal;
-use crate::state::{Experiment, ExperimentStatus, Kind};
+use crate::state::{Experiment, Kind};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -78,7 +78,7 @@ impl Command for GrantLease {
         let wanted = now.plus_seconds(0.5 * seconds)..=now.plus_seconds(seconds);
         let used = experiment.leases.last().map_or(0, |own| own.used);
         if let Some((number, lease)) = &experiment.leased
-            && wanted.contains(&lease.expires)
+            && wanted.contains(&lease.event.expires)
             && 2 * used < MOST
             && Arc::ptr_eq(&lease.inputs, &experiment.inputs)
         {
@@ -187,11 +187,7 @@ impl Command for Expose {
         let Exposure { unit, at, .. } = &exposure;
         check_id("unit", unit)?;
         let experiment = transaction.state.experiment(&name)?;
-        if experiment.status == ExperimentStatus::Archived {
-            return Err(Refusal::conflict(format!(
-                "the experiment `{name}` is archived and takes no more exposures"
-            )));
-        }
+        experiment.check_active("takes no more exposures")?;
         let (key, info) = (experiment.key, experiment.info.clone());
         let terms = (experiment.leases.iter().find(|own| own.number == lease))
             .ok_or_else(|| Refusal::unknown("lease", lease.to_string()))?;
@@ -252,21 +248,14 @@ impl Command for Expose {
         *others += 1;
         let time = transaction.drift_time_at(key, made);
         let decision = Arc::new(DecisionEvent {
-            request: 0,
             policy: Some(lease),
-            own: None,
             action,
             probability,
             fallback: published.fallback,
             draw,
-            features: Vec::new(),
-            context: Vec::new(),
-            candidates: Vec::new(),
-            shadow: false,
-            taken: None,
-            propensity: None,
             segment: segment.clone(),
             time,
+            ..DecisionEvent::default()
         });
         match standing {
             // It has seen two arms.

@@ -12,9 +12,7 @@ use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{
-    AlarmRaised, Experiment, ExperimentInfo, ExperimentStatus, Kind, check_cost_names,
-};
+use crate::state::{AlarmRaised, Experiment, ExperimentInfo, Kind, MEASURED, check_names};
 use crate::store::Key;
 
 /// Most reports that are added up for one unit.
@@ -202,7 +200,10 @@ fn closed(outcome: &OutcomeSoFar, decision: &str) -> Refusal {
 impl OutcomeReport {
     /// Puts signals where the core has them: the reward's, and the costs.
     fn take_signals(&mut self, experiment: &Experiment) -> Result<(), Refusal> {
-        let reward = experiment.checked.standard.signal_name(0);
+        let problem = &experiment.checked.standard;
+        let reward = problem.signal_name(0);
+        let names = problem.measured().chain([reward]);
+        check_names("signals", &self.signals, MEASURED, names)?;
         for (name, value) in std::mem::take(&mut self.signals) {
             let field = format!("signals.{name}");
             let place = if name == reward {
@@ -228,11 +229,7 @@ impl Transaction<'_> {
         record: &DecisionRecord,
     ) -> Result<Option<f64>, Refusal> {
         let experiment = self.state.experiment(name)?;
-        if experiment.status == ExperimentStatus::Archived {
-            return Err(Refusal::conflict(format!(
-                "the experiment `{name}` is archived and takes no more outcomes"
-            )));
-        }
+        experiment.check_active("takes no more outcomes")?;
         experiment.learner.check_backlog()?;
         let ttl = experiment.checked.declaration.ttl_seconds;
         // Whether a late report counts must not depend on when somebody looks for expired decisions.
@@ -395,7 +392,7 @@ fn part(
     if let Some(reward) = report.reward {
         check(0, "reward", reward)?;
     }
-    check_cost_names("costs", &report.costs, problem)?;
+    check_names("costs", &report.costs, MEASURED, problem.measured())?;
     let mut costs = Vec::with_capacity(problem.measured().len());
     for (position, name) in problem.measured().enumerate() {
         let cost = report.costs.get(name).copied().flatten();

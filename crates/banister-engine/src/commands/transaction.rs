@@ -237,12 +237,8 @@ impl<'a> Transaction<'a> {
     /// Experiment that is not archived.
     pub(super) fn active(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
         let experiment = self.state.experiment(name)?;
-        match experiment.status {
-            ExperimentStatus::Archived => Err(Refusal::conflict(format!(
-                "the experiment `{name}` is archived: it cannot be changed any more"
-            ))),
-            _ => Ok(experiment),
-        }
+        experiment.check_active("cannot be changed any more")?;
+        Ok(experiment)
     }
 
     /// Returns true if a decision's time to live is over.
@@ -410,14 +406,12 @@ impl<'a> Transaction<'a> {
             return Ok(own.clone());
         }
         let record = self.store.get(number).map_err(Refusal::unavailable)?;
-        match record.as_ref().map(Record::event).transpose()? {
-            Some(Event::Policy(published)) => Ok(published),
-            Some(Event::Leased(lease)) => (lease.policy(event.segment.as_deref()).cloned())
-                .ok_or_else(|| Refusal::unavailable("a lease has no such segment")),
-            _ => Err(Refusal::unavailable(format!(
-                "event {number} should be a policy"
-            ))),
-        }
+        let cited = record.as_ref().map(Record::event).transpose()?;
+        let own = cited
+            .as_ref()
+            .and_then(|own| own.policy(event.segment.as_deref()));
+        let absent = || Refusal::unavailable(format!("event {number} should be a policy"));
+        own.cloned().ok_or_else(absent)
     }
 }
 

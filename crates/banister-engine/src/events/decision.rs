@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::PublishedPolicy;
 
 /// Decision with the policy it was drawn from.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct DecisionEvent {
     /// Digest of the request, to tell a repeated one from another with the same id.
     pub request: u64,

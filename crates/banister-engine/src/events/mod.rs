@@ -107,6 +107,15 @@ pub enum Event {
 }
 
 impl Event {
+    /// The policy of an event that decisions cite, in a segment.
+    pub fn policy(&self, segment: Option<&str>) -> Option<&Arc<PublishedPolicy>> {
+        match self {
+            Self::Policy(published) => Some(published),
+            Self::Leased(lease) => lease.policy(segment),
+            _ => None,
+        }
+    }
+
     pub fn kind(&self) -> EventKind {
         match self {
             Self::Created(_)

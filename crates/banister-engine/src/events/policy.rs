@@ -54,7 +54,6 @@ pub struct LeaseEvent {
 }
 
 impl LeaseEvent {
-    /// The policy of a segment.
     pub fn policy(&self, segment: Option<&str>) -> Option<&Arc<PublishedPolicy>> {
         let found = self.policies.iter().find(|own| own.0.as_deref() == segment);
         found.map(|(_, own)| own)
@@ -286,7 +285,6 @@ impl PublishedPolicy {
         (action, self.probability(action))
     }
 
-    /// The probability of an action.
     pub fn probability(&self, action: u32) -> f64 {
         self.decision.probability(action as usize)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use super::Event;
+use super::{Event, digest};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -96,9 +96,7 @@ impl Record {
         }
         hash.update(id.unwrap_or_default().as_bytes());
         hash.update(body);
-        let mut seal = [0; SEAL];
-        seal.copy_from_slice(&hash.finalize().as_bytes()[..SEAL]);
-        seal
+        digest(&hash.finalize()).to_le_bytes()
     }
 
     /// Content of the body, once the seal is verified.

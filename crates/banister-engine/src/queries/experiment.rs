@@ -136,13 +136,9 @@ impl Query for SummariseExperiments {
 
     fn answer(self, state: &mut EngineState) -> Result<Page<ExperimentSummary>, Refusal> {
         self.0.page(state, |experiment, sets, now| {
-            let mut cache = std::mem::take(&mut experiment.summary_cache);
+            let make = || RenderedView::new(ExperimentSummary::new(experiment, sets, now));
             let shown = (experiment.number, experiment.budgets.stamp(now));
-            let summary = cache.get(shown, || {
-                RenderedView::new(ExperimentSummary::new(experiment, sets, now))
-            });
-            experiment.summary_cache = cache;
-            summary
+            experiment.summary_cache.get(shown, make)
         })
     }
 }
@@ -152,13 +148,9 @@ fn view(
     sets: &ClockSets,
     now: Timestamp,
 ) -> Arc<RenderedView<ExperimentView>> {
-    let mut cache = std::mem::take(&mut experiment.view_cache);
+    let make = || RenderedView::new(ExperimentView::new(experiment, sets, now));
     let shown = (experiment.number, experiment.budgets.stamp(now));
-    let view = cache.get(shown, || {
-        RenderedView::new(ExperimentView::new(experiment, sets, now))
-    });
-    experiment.view_cache = cache;
-    view
+    experiment.view_cache.get(shown, make)
 }
 
 /// Asks for one experiment.

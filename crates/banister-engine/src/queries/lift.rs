@@ -88,5 +88,5 @@ impl Query for ReadLifts {
 }
 
 fn worth(learner: &mut Core) -> (Vec<ArmLift>, Option<WorthLeft>) {
-    (learner.lifts(None), learner.worth_left())
+    (learner.agent.lifts(None), learner.agent.worth_left())
 }

@@ -32,21 +32,18 @@ impl Query for ReadTtls {
     type Answer = Ttls;
 
     fn answer(self, state: &mut EngineState) -> Result<Ttls, Refusal> {
-        let active = (state.experiments())
-            .filter(|experiment| experiment.status != ExperimentStatus::Archived);
-        let statuses = active.filter_map(|experiment| {
+        let active =
+            || (state.experiments()).filter(|own| own.status != ExperimentStatus::Archived);
+        let statuses = active().filter_map(|experiment| {
             Some(TtlStatus {
                 experiment: experiment.key,
                 ttl_seconds: experiment.checked.declaration.ttl_seconds?,
                 settled: experiment.trace.settled,
             })
         });
-        let experiments = statuses.collect();
-        let now = state.now;
-        let mut active = (state.experiments()).filter(|e| e.status != ExperimentStatus::Archived);
         Ok(Ttls {
-            experiments,
-            is_rollout_due: active.any(|experiment| experiment.is_rollout_due(now)),
+            experiments: statuses.collect(),
+            is_rollout_due: active().any(|own| own.is_rollout_due(state.now)),
             now: state.now,
             clock_sets: state.clock_sets().clone(),
         })

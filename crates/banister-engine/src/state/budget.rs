@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 const FEWEST_TO_PACE: u64 = 10;
 
 /// Decisions of one period.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 struct Tally {
     /// Number of the first decision.
     first: u64,
@@ -274,11 +274,7 @@ impl Budgets {
             let tally = account.current.get_or_insert(Tally {
                 first: number,
                 begun: begun.0,
-                last: (number, time.0),
-                decisions: 0,
-                exhausted: 0,
-                spent: 0,
-                reserved: 0,
+                ..Tally::default()
             });
             tally.last = (number, time.0);
             tally.decisions += 1;

@@ -34,7 +34,9 @@ pub use declaration::{
     GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, Namespace, Rollout,
     SegmentFields, Segments, Step, StopWhen, Tracked, Unit,
 };
-pub(crate) use declaration::{LARGEST_FEATURE, check_cost_names, check_label, check_length, round};
+pub(crate) use declaration::{
+    LARGEST_FEATURE, MEASURED, check_label, check_length, check_names, round,
+};
 pub(crate) use experiment::reserve;
 pub use experiment::{
     AlarmRaised, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ForcedSafe, Imported,
@@ -93,7 +95,6 @@ impl EngineState {
         Ok(self.experiments.range_mut(first..).map(|(_, e)| e))
     }
 
-    /// An experiment by its name.
     pub fn experiment(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
         let key = self.by_name.get(name);
         let found = key.and_then(|key| self.experiments.get_mut(key));

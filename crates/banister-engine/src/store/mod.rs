@@ -358,10 +358,6 @@ pub trait Store: Send {
     fn last(&mut self) -> Result<u64, StoreError> {
         self.poll().map(|begun| begun.last)
     }
-    /// The time by the clock that all writers share.
-    fn now(&mut self) -> Result<Timestamp, StoreError> {
-        self.poll().map(|begun| begun.now)
-    }
     /// Random name that the log was given when it was laid out; copies of it have the same.
     fn id(&mut self) -> Result<String, StoreError>;
     /// Proves that the last event is the one that the counter says.
@@ -383,7 +379,6 @@ pub trait Store: Send {
     fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError>;
     /// The experiments that have a snapshot.
     fn snapshots(&mut self) -> Result<Vec<u64>, StoreError>;
-    /// Snapshot of an experiment.
     fn snapshot(&mut self, experiment: u64) -> Result<Option<Snapshot>, StoreError>;
     /// Keeps a snapshot in place of the experiment's last, unless that is newer; it is only a short cut, so
     /// this need not be durable at once.

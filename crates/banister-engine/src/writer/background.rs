@@ -106,7 +106,7 @@ pub(super) fn start_verification(
             // A start reports the damage that it finds.
             if !readers.is_available() {
                 std::thread::sleep(OUTAGE / 10);
-                if handle.is_served() {
+                if handle.catch_up() {
                     continue;
                 }
                 return;
@@ -118,7 +118,7 @@ pub(super) fn start_verification(
                 Err(error) if error.passing => std::thread::sleep(OUTAGE),
                 Err(error) => return handle.damaged(error.reason),
             }
-            if !handle.is_served() {
+            if !handle.catch_up() {
                 return;
             }
         }

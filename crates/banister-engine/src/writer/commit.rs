@@ -129,6 +129,10 @@ impl Engine {
             }
         };
         self.write(jobs, begun.now).map_err(|error| {
+            // Reading on from the last event folded shows whether a commit that failed took place.
+            if let Some(store) = &mut self.store {
+                store.rollback();
+            }
             self.mark_unavailable(error);
             NotCommitted
         })
@@ -144,32 +148,18 @@ impl Engine {
         let begun = platform.uptime();
         let reading = read_clock(&mut self.clock, state, (now, platform.uptime()), true);
         self.monitor.clock(self.clock.skew());
-        let reading = match reading {
-            Ok(reading) => reading,
-            Err(error) => {
-                store.rollback();
-                return Err(error);
-            }
-        };
+        let reading = reading?;
         let mut transaction = Transaction::new(state, store, &mut self.rng, reading.time);
         if reading.set {
             transaction.set_clock();
         }
         jobs.iter().for_each(|job| job.prepare(&mut transaction));
-        if let Err(refusal) = transaction.look_up() {
-            store.rollback();
-            return Err(StoreError::passing(refusal.to_string()));
-        }
+        let found = transaction.look_up();
+        found.map_err(|refusal| StoreError::passing(refusal.to_string()))?;
         for job in jobs.iter_mut() {
             job.execute(&mut transaction);
         }
-        let (records, events) = match transaction.into_events() {
-            Ok(written) => written,
-            Err(error) => {
-                store.rollback();
-                return Err(error);
-            }
-        };
+        let (records, events) = transaction.into_events()?;
         if records.is_empty() {
             store.rollback();
         } else {
@@ -178,15 +168,10 @@ impl Engine {
                 Event::Created(json) => Some((record, json)),
                 _ => None,
             });
-            let written = (self.round.keep_first(store, first))
-                .and_then(|()| self.round.step(store, state, self.options.snapshot_every))
-                .and_then(|()| store.append(&records))
-                .and_then(|()| store.commit());
-            if let Err(error) = written {
-                // Reading on from the last event folded shows whether the commit took place.
-                store.rollback();
-                return Err(error);
-            }
+            self.round.keep_first(store, first)?;
+            self.round.step(store, state, self.options.snapshot_every)?;
+            store.append(&records)?;
+            store.commit()?;
             self.round.committed();
             let took = platform.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;

@@ -205,11 +205,6 @@ impl WriterHandle {
         let _ = self.sender.send(Message::Damaged(reason));
     }
 
-    /// True while the writer lives.
-    pub(super) fn is_served(&self) -> bool {
-        self.catch_up()
-    }
-
     /// Sends the last message.
     pub(super) fn stop(&self) {
         // If the writer has ended already there is nothing to stop.

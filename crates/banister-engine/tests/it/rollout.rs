@@ -251,7 +251,16 @@ fn rollouts_are_declared_by_the_book(place: &Place) {
         (json!({"ramp": [{"at_most": 0.0}]}), "rollout.ramp[0]"),
         (json!({"floors": {"old": 0.1}}), "rollout.floors.old"),
         (json!({"floors": {"none": 0.1}}), "rollout.floors.none"),
-        (json!({"floors": {"new": 0.6, "odd": 0.5}}), "rollout"),
+        (
+            json!({"floors": {"new": 0.6, "odd": 0.5}}),
+            "rollout.floors.odd",
+        ),
+        (json!({"floors": {"new": -0.1}}), "rollout.floors.new"),
+        // More than the last step of the ramp ever leaves to them.
+        (
+            json!({"floors": {"new": 0.1, "odd": 0.25}, "ramp": [{"at_most": 0.1}, {"after": 1, "at_most": 0.3}]}),
+            "rollout.floors.odd",
+        ),
         (json!({"holdout": 0.1}), "rollout.holdout"),
         (
             json!({"namespace": {"name": "n", "from": 0, "to": 1}}),
@@ -268,6 +277,22 @@ fn rollouts_are_declared_by_the_book(place: &Place) {
     let mut segmented = with("x", json!({"ramp": [{"at_most": 0.5}]}));
     segmented["segments"] = json!(["a", "b"]);
     assert_eq!(field(engine.create(segmented)), "rollout");
+    let mut linear = with("x", json!({"floors": {"odd": 0.1}}));
+    linear["agent"] = json!({"kind": "oplb", "parameter_norm": 1});
+    assert_eq!(field(engine.create(linear)), "rollout.floors.odd");
+    let held = on_units("x", json!({"holdout": 0.8, "floors": {"new": 0.25}}));
+    assert_eq!(field(engine.create(held)), "rollout.floors.new");
+    // Exactly what they leave, and more than a step but the last does.
+    for rollout in [
+        json!({"floors": {"new": 0.1, "odd": 0.2}, "ramp": [{"at_most": 0.3}]}),
+        json!({"floors": {"new": 0.3}, "ramp": [{"at_most": 0.1}, {"after": 1, "at_most": 0.3}]}),
+        json!({"holdout": 0.9, "floors": {"new": 0.1}}),
+    ] {
+        let name = format!("e{}", engine.stats().number);
+        engine.create(on_units(&name, rollout)).unwrap();
+    }
     engine.create(with("x", json!({}))).unwrap();
     assert_eq!(field(engine.change("x", json!({"share": 0.1}))), "share");
+    let floors = json!({"rollout": {"floors": {"new": 0.6}, "ramp": [{"at_most": 0.5}]}});
+    assert_eq!(field(engine.change("x", floors)), "rollout.floors.new");
 }

@@ -447,7 +447,7 @@ fn it_is_laid_out_once(place: &Place) {
 
 fn the_clock_is_read_with_the_counter(place: &Place) {
     let mut store = place.open();
-    let before = store.now().unwrap();
+    let before = store.poll().unwrap().now;
     let begun = store.begin().unwrap();
     store.rollback();
     let polled = store.poll().unwrap();

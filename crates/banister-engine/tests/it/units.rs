@@ -350,6 +350,26 @@ fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
         declared("budgets", json!({"errors": {"amount": 50, "per": "day"}})),
         "budgets",
     );
+    // What assigns units to arms needs both, and says which is missing.
+    let missing = |flag: &str, without: &[&str]| {
+        let mut own = on_units(json!("1h"));
+        own["name"] = json!("y");
+        own[flag.split('.').next().unwrap()] = match flag.split_once('.') {
+            None => json!({}),
+            Some((_, "holdout")) => json!({"holdout": 0.1}),
+            Some(_) => json!({"namespace": {"name": "n", "from": 0, "to": 1}}),
+        };
+        without.iter().for_each(|key| {
+            own.as_object_mut().unwrap().remove(*key);
+        });
+        refusal(engine.create(own), flag)
+    };
+    for flag in ["flag", "rollout.holdout", "rollout.namespace"] {
+        let both = missing(flag, &["unit", "arms", "safe"]);
+        assert!(both.ends_with("missing `unit` and `arms`"), "{both}");
+        assert!(missing(flag, &["unit"]).ends_with("missing `unit`"));
+        assert!(missing(flag, &["arms", "safe"]).ends_with("missing `arms`"));
+    }
     let mut plain = plain("z");
     plain["reward"] = json!({"range": [0, 10]});
     engine.create(plain).unwrap();

@@ -45,7 +45,7 @@ pub fn multiple(x: f64) -> String {
     }
     // Rounded first: 9.96 is 10, not 10.0.
     let x = format!("{x:.1e}").parse().unwrap_or(x);
-    let places = (1.0 - x.abs().log10().floor()).clamp(0.0, 4.0) as usize;
+    let places = (1.0 - x.abs().log10().floor()).clamp(0.0, 4.0) as usize * usize::from(x != 0.0);
     if x.abs() >= 1000.0 {
         format!("{}×", number(x))
     } else {
@@ -76,12 +76,12 @@ pub fn share(x: f64) -> String {
     percent(x, 1.0)
 }
 
-/// Four significant digits, no trailing zeros: a signal may be in dollars, and small.
+/// Four significant digits, no trailing zeros: a signal may be in dollars, and small. What is left of rounding is 0.
 pub fn digits(x: f64) -> String {
-    if x.is_nan() || x.abs() >= 1000.0 {
-        number(x)
-    } else {
-        signed(significant(x, 4))
+    match x.abs() {
+        ..1e-12 => "0".into(),
+        ..1000.0 => signed(significant(x, 4).replace("e-", "e−")),
+        _ => number(x),
     }
 }
 

@@ -165,16 +165,12 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let found =
         found.ok_or_else(|| Problem::from(banister_engine::Refusal::unknown("decision", id)))?;
     let event = decision_of(&found.decision)?;
-    let published = match (&event.own, &policy) {
-        (Some(own), _) => own.clone(),
-        (None, Some(record)) => match decode(record)? {
-            Event::Policy(published) => published,
-            Event::Leased(lease) => (lease.policy(event.segment.as_deref()).cloned())
-                .ok_or_else(|| damaged("its lease has no such segment".into()))?,
-            _ => return Err(damaged("its policy is missing".into())),
-        },
-        (None, None) => return Err(damaged("its policy is missing".into())),
-    };
+    let cited = policy.as_ref().map(Record::event).transpose()?;
+    let cited = cited
+        .as_ref()
+        .and_then(|own| own.policy(event.segment.as_deref()));
+    let published =
+        (event.own.as_ref().or(cited)).ok_or_else(|| damaged("its policy is missing".into()))?;
     let candidates = candidate_names(&event.candidates);
     let safe = published.safe;
     let (status, part) = status_of(&found.reports)?;
@@ -182,7 +178,7 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let call = |action: u32| info.action_name(&candidates, action);
     let decision = &found.decision;
     Ok(Audit {
-        known: known(&published, &info.problem, &call),
+        known: known(published, &info.problem, &call),
         decision: Decision {
             id: decision.shown_id(),
             experiment: info.experiment.clone(),
@@ -193,8 +189,8 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
             safe: event.action == safe,
             probability: event.probability,
             shadow: event.shadow,
-            policy: info.policy(&published, &candidates),
-            certificate: info.certificate(&published),
+            policy: info.policy(published, &candidates),
+            certificate: info.certificate(published),
             segment: published.segment.clone(),
         },
         draw: event.draw,
@@ -278,14 +274,10 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
 }
 
 pub fn decision_of(record: &Record) -> Result<Arc<DecisionEvent>, Problem> {
-    match decode(record)? {
+    match record.event()? {
         Event::Decision(event) => Ok(event),
         _ => Err(damaged(format!("event {} is no decision", record.number))),
     }
-}
-
-fn decode(record: &Record) -> Result<Event, Problem> {
-    Ok(record.event()?)
 }
 
 fn damaged(reason: String) -> Problem {

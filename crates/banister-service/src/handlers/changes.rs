@@ -84,22 +84,20 @@ fn changed(
         let damaged = |e| format!("the log is damaged: event {}: {e}", record.number);
         serde_json::from_str(json).map_err(|e| Problem::unavailable(damaged(e)))
     };
+    let name = |arm: u32| info.arms.get(arm as usize);
     let (kind, change) = match event {
         Event::Created(json) => ("created", parsed(&json)?),
         Event::Changed(json) => ("changed", parsed(&json)?),
         Event::NewArm(json) => ("arm_added", parsed(&json)?),
-        Event::ArmRetired { arm } => (
-            "arm_retired",
-            json!({ "name": info.arms.get(arm as usize) }),
-        ),
-        Event::ArmForgotten { arm } => (
-            "arm_forgotten",
-            json!({ "name": info.arms.get(arm as usize) }),
-        ),
-        Event::WeightsTold { arm, weights } => (
-            "weights_told",
-            json!({ "name": info.arms.get(arm as usize), "weights": parsed(&weights)? }),
-        ),
+        Event::ArmRetired { arm } => ("arm_retired", json!({ "name": name(arm) })),
+        Event::ArmForgotten { arm } => ("arm_forgotten", json!({ "name": name(arm) })),
+        Event::WeightsTold { arm, weights } => {
+            let weights = parsed(&weights)?;
+            (
+                "weights_told",
+                json!({ "name": name(arm), "weights": weights }),
+            )
+        }
         Event::Imported(_) => {
             let import = imports.iter().find(|import| import.number == record.number);
             (

@@ -11,7 +11,7 @@ use banister_engine::{
 };
 use banister_table::{Column, DataTable, RawTable, Values};
 
-use super::audit::{DecisionStatus, decision_of, status_of};
+use super::audit::{decision_of, status_of};
 use crate::problem::Problem;
 
 /// Columns that every export has.
@@ -162,18 +162,7 @@ impl<'a> LogTable<'a> {
         texts[0].push(found.decision.shown_id());
         texts[1].push(found.decision.time.to_string());
         texts[2].push(name.unwrap_or_default());
-        texts[3].push(
-            match status {
-                DecisionStatus::Open => "open",
-                DecisionStatus::Partial => "partial",
-                DecisionStatus::Pending => "pending",
-                DecisionStatus::Complete => "complete",
-                DecisionStatus::Expired => "expired",
-                DecisionStatus::Cancelled => "cancelled",
-                DecisionStatus::Moved => "moved",
-            }
-            .into(),
-        );
+        texts[3].push(format!("{status:?}").to_lowercase());
         texts[4].push(event.segment.as_deref().unwrap_or_default().to_string());
         numbers[0].push(Some(found.decision.number));
         numbers[1].push(played.map(u64::from));

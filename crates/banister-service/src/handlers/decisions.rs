@@ -219,21 +219,27 @@ pub(super) fn check_size(app: &App, field: &str, count: usize) -> Result<(), Pro
     if (1..=most).contains(&count) {
         return Ok(());
     }
-    Err(Problem::of_field(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        field,
-        format!("a list of {count}"),
-        format!("must have 1 to {most} entries"),
-    ))
+    let allowed = format!("must have 1 to {most} entries");
+    Err(Refusal::invalid(field, format!("a list of {count}"), allowed).into())
 }
 
-/// Renders the answers of a batch, each as JSON under its name or as a problem. A batch that could not be
-/// written at all is a 503 as a whole.
+/// Renders the answers of a batch ([`entries`]).
 pub(super) fn results<A>(
     name: &str,
     answers: Vec<Result<A, Refusal>>,
     render: impl Fn(A) -> Result<String, Problem>,
 ) -> Result<Response, Problem> {
+    let list = entries(name, answers, render)?.join(",");
+    Ok(raw(format!("{{\"results\":[{list}]}}")))
+}
+
+/// Renders answers, each as JSON under its name or as a problem. A batch that could not be written at all is a 503 as a
+/// whole.
+pub(super) fn entries<A>(
+    name: &str,
+    answers: Vec<Result<A, Refusal>>,
+    render: impl Fn(A) -> Result<String, Problem>,
+) -> Result<Vec<String>, Problem> {
     let down = |answer: &Result<A, Refusal>| match answer {
         Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
         _ => None,
@@ -245,17 +251,11 @@ pub(super) fn results<A>(
         answers.into_iter().map(
             |answer| match answer.map_err(Problem::from).and_then(&render) {
                 Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
-                Err(problem) => refused(problem),
+                Err(problem) => {
+                    let (status, problem) = (problem.status, problem.to_json());
+                    format!("{{\"status\":{status},\"problem\":{problem}}}")
+                }
             },
         );
-    let list = each.collect::<Vec<_>>().join(",");
-    Ok(raw(format!("{{\"results\":[{list}]}}")))
-}
-
-fn refused(problem: Problem) -> String {
-    format!(
-        "{{\"status\":{},\"problem\":{}}}",
-        problem.status,
-        problem.to_json()
-    )
+    Ok(each.collect())
 }

@@ -3,9 +3,12 @@
 //! Evaluating a flag decides for the unit, as asking for a decision does: a unit keeps its arm for its period, so that a
 //! flag that is evaluated again has the same value. Every unit that is evaluated counts, also one that never sees it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use banister::toolkit::did_you_mean;
 use banister_engine::{
     Author, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
     RequestContext, Segments, Tracked,
@@ -14,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::decisions::{charge_entries, check_size, results};
+use super::decisions::{EntryResult, charge_entries, check_size, entries};
 use crate::answer;
 use crate::app::App;
 use crate::body::{InPath, Json};
@@ -24,6 +27,8 @@ use crate::problem::Problem;
 
 /// Most flags that are evaluated at once.
 const MOST_FLAGS: usize = 1000;
+/// Most rules that an unknown event is compared with.
+const MOST_RULES: usize = 100;
 
 const NO_KEY: &str = "`context.targetingKey` is absent: it names the unit to decide for";
 
@@ -82,6 +87,23 @@ pub struct TrackingBatch {
     /// The events.
     #[serde(deserialize_with = "banister_engine::object::list")]
     pub events: Vec<TrackingEvent>,
+}
+
+/// What became of tracking events.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TrackingResults {
+    /// One result per event, in their order.
+    pub results: Vec<TrackingResult>,
+}
+
+/// What became of a tracking event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TrackingResult {
+    /// The outcome, or a problem, of every flag with a rule for the event.
+    pub flags: BTreeMap<String, EntryResult>,
+    /// Set if no flag has a rule for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
 }
 
 /// An error in OFREP's words.
@@ -221,6 +243,7 @@ async fn evaluated(
 pub async fn evaluate(
     State(app): State<App>,
     Extension(author): Extension<Author>,
+    Extension(principal): Extension<Principal>,
     InPath(key): InPath<String>,
     Json(request): Json<EvaluationRequest>,
 ) -> Result<Response, Problem> {
@@ -228,7 +251,10 @@ pub async fn evaluate(
     let (status, body) = match flags.pop() {
         Some(flag) => evaluated(&app, author, &flag, &request.context.unwrap_or_default()).await?,
         None => {
-            let details = format!("there is no experiment `{key}` that is marked as a flag");
+            let flags = seen_flags(&app, &principal).await?;
+            let names = flags.iter().map(|flag| flag.info.experiment.as_str());
+            let hint = did_you_mean(&key, names);
+            let details = format!("there is no experiment `{key}` that is marked as a flag{hint}");
             error(Some(&key), "FLAG_NOT_FOUND", details)
         }
     };
@@ -243,8 +269,7 @@ pub async fn evaluate_all(
     headers: HeaderMap,
     Json(request): Json<EvaluationRequest>,
 ) -> Result<Response, Problem> {
-    let mut flags = app.query(ReadFlags(None)).await?;
-    flags.retain(|flag| principal.may_see(&flag.info.experiment));
+    let mut flags = seen_flags(&app, &principal).await?;
     flags.truncate(MOST_FLAGS);
     charge_entries(&app, &charged, flags.len());
     let context = request.context.unwrap_or_default();
@@ -281,11 +306,10 @@ pub async fn track(
     Json(batch): Json<TrackingBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "events", batch.events.len())?;
-    let mut flags = app.query(ReadFlags(None)).await?;
-    flags.retain(|flag| principal.may_see(&flag.info.experiment));
+    let flags = seen_flags(&app, &principal).await?;
     let mut reports = Vec::new();
-    for flag in &flags {
-        for event in &batch.events {
+    for event in &batch.events {
+        for flag in &flags {
             if let Some(rule) = flag.flag.events.get(&event.event) {
                 reports.push(report_of(flag, rule, event));
             }
@@ -299,9 +323,37 @@ pub async fn track(
         let part = std::mem::replace(&mut reports, rest);
         answers.extend(app.execute_all(author.clone(), part).await?);
     }
-    results("outcome", answers, |reported| {
+    let entries = entries("outcome", answers, |reported| {
         answer::text(&answer::outcome(&reported))
-    })
+    })?;
+    let mut entries = entries.into_iter();
+    let rules = flags.iter().flat_map(|flag| flag.flag.events.keys());
+    // A few, since a batch may ask for many.
+    let rules: BTreeSet<&str> = rules.map(String::as_str).take(MOST_RULES).collect();
+    let each = batch.events.iter().map(|TrackingEvent { event, .. }| {
+        let ruled = (flags.iter()).filter(|flag| flag.flag.events.contains_key(event));
+        let own = ruled.zip(&mut entries).map(|(flag, entry)| {
+            let name = Value::from(flag.info.experiment.as_str());
+            format!("{name}:{entry}")
+        });
+        let own: Vec<String> = own.collect();
+        if own.is_empty() {
+            let hint = did_you_mean(event, rules.iter().copied());
+            let detail = format!("no flag has a rule for the event `{event}`{hint}");
+            let problem = Problem::new(StatusCode::NOT_FOUND, detail).to_json();
+            return format!("{{\"flags\":{{}},\"problem\":{problem}}}");
+        }
+        format!("{{\"flags\":{{{}}}}}", own.join(","))
+    });
+    let list = each.collect::<Vec<_>>().join(",");
+    Ok(answer::raw(format!("{{\"results\":[{list}]}}")))
+}
+
+/// The flags that a caller may know of.
+async fn seen_flags(app: &App, principal: &Principal) -> Result<Vec<FlagView>, Problem> {
+    let mut flags = app.query(ReadFlags(None)).await?;
+    flags.retain(|flag| principal.may_see(&flag.info.experiment));
+    Ok(flags)
 }
 
 fn report_of(flag: &FlagView, rule: &Tracked, event: &TrackingEvent) -> Report {

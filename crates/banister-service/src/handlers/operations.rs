@@ -60,7 +60,7 @@ pub async fn ready(State(app): State<App>, request: Request) -> Result<Response,
 }
 
 /// Numbers of all experiments, at most a second old: frequent reads must not hold up decisions.
-async fn recent_stats(app: &App) -> Arc<Stats> {
+pub async fn recent_stats(app: &App) -> Arc<Stats> {
     const FRESH: Duration = Duration::from_secs(1);
     /// Longest wait for a writer that is waiting for the database itself.
     const PATIENCE: Duration = Duration::from_millis(500);

@@ -108,23 +108,14 @@ fn concurrent(
             if actions.len() == MOST_ROWS {
                 return refuse("too many outcomes: export the log, and use `banister evaluate`");
             }
-            match (
-                holdout,
-                info.unit_of(found.decision.id.as_deref().unwrap_or_default()),
-            ) {
-                (Some(own), unit) if own.holds(unit) => {
-                    actions.push(0);
-                    pscores.push(own.share);
-                }
-                (Some(own), _) => {
-                    actions.push(1);
-                    pscores.push(1.0 - own.share);
-                }
-                (None, _) => {
-                    actions.push(event.action as usize);
-                    pscores.push(event.probability);
-                }
-            }
+            let unit = info.unit_of(found.decision.id.as_deref().unwrap_or_default());
+            let (action, pscore) = match holdout {
+                Some(own) if own.holds(unit) => (0, own.share),
+                Some(own) => (1, 1.0 - own.share),
+                None => (event.action as usize, event.probability),
+            };
+            actions.push(action);
+            pscores.push(pscore);
             rewards.push(reward);
             costs.extend(own);
         }

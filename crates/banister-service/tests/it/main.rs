@@ -4,3 +4,4 @@ mod answers;
 mod client;
 mod memory;
 mod reference;
+mod schema;

@@ -7,6 +7,8 @@ use std::path::Path;
 use banister_service::openapi;
 use serde_json::Value;
 
+use crate::schema::{self, one_line};
+
 const ROUTES: &str = "\
 # Routes
 
@@ -54,57 +56,14 @@ const STATUSES: [(u16, &str); 12] = [
     ),
 ];
 
-fn one_line(text: &Value) -> String {
-    let text = text.as_str().unwrap_or("").split("```").next();
-    let words = text.unwrap_or("").split_whitespace();
-    words.collect::<Vec<_>>().join(" ").replace('|', "\\|")
-}
-
 fn link(reference: &str) -> String {
     let name = reference.rsplit('/').next().unwrap_or("");
     format!("[{name}](#{})", name.to_lowercase())
 }
 
-/// The type of a value, in a reader's words.
+/// The type of a value, a named one as a link.
 fn kind(schema: &Value) -> String {
-    if let Some(reference) = schema["$ref"].as_str() {
-        return link(reference);
-    }
-    for key in ["anyOf", "oneOf"] {
-        if let Some(all) = schema[key].as_array() {
-            let mut kinds: Vec<String> = all.iter().map(kind).collect();
-            kinds.retain(|own| own != "null");
-            kinds.dedup();
-            return kinds.join(", ");
-        }
-    }
-    if let Some(value) = schema["const"].as_str() {
-        return format!("`{value}`");
-    }
-    if let Some(values) = schema["enum"].as_array() {
-        let values = values.iter().filter_map(Value::as_str);
-        return values
-            .map(|own| format!("`{own}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    let name = match &schema["type"] {
-        Value::Array(names) => names
-            .iter()
-            .find(|own| *own != "null")
-            .unwrap_or(&Value::Null),
-        name => name,
-    };
-    match (
-        name.as_str(),
-        &schema["items"],
-        &schema["additionalProperties"],
-    ) {
-        (Some("array"), items, _) if items.is_object() => format!("list of {}", kind(items)),
-        (Some("object"), _, of) if of.is_object() => format!("{} by name", kind(of)),
-        (Some(name), ..) => name.into(),
-        (None, ..) => "any".into(),
-    }
+    schema::kind(schema, &link)
 }
 
 /// The schemas that are reached from others by reference, in the order of their names.

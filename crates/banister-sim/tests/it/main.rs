@@ -34,6 +34,8 @@ mod promises;
 mod ranks;
 mod rivals_safety;
 mod safety;
+#[path = "../../../banister-service/tests/it/schema.rs"]
+mod schema;
 mod segmented;
 mod shards;
 mod simulation;

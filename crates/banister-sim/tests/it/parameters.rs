@@ -6,6 +6,8 @@ use std::path::Path;
 use banister_sim::ExperimentConfig;
 use serde_json::Value;
 
+use crate::schema::{self, one_line};
+
 const HEAD: &str = "\
 # Parameters
 
@@ -13,46 +15,9 @@ Every key of an [experiment file](../experiments.md), with its default and its m
 same keys in Python and in the service. This page is made from the program.
 ";
 
-fn one_line(text: &Value) -> String {
-    let text = text.as_str().unwrap_or("").split("```").next();
-    let words = text.unwrap_or("").split_whitespace();
-    words.collect::<Vec<_>>().join(" ").replace('|', "\\|")
-}
-
-/// The type of a value, in a reader's words.
+/// The type of a value, that of a definition in its place.
 fn kind(schema: &Value, root: &Value) -> String {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.rsplit('/').next().unwrap_or("");
-        return kind(&root["$defs"][name], root);
-    }
-    for key in ["anyOf", "oneOf"] {
-        if let Some(all) = schema[key].as_array() {
-            let mut kinds: Vec<String> = all.iter().map(|own| kind(own, root)).collect();
-            kinds.retain(|own| own != "null");
-            kinds.dedup();
-            return kinds.join(", ");
-        }
-    }
-    if let Some(value) = schema["const"].as_str() {
-        return format!("`{value}`");
-    }
-    if let Some(values) = schema["enum"].as_array() {
-        let values = values.iter().filter_map(Value::as_str);
-        return values
-            .map(|own| format!("`{own}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    match &schema["type"] {
-        Value::String(name) => name.clone(),
-        Value::Array(names) => one_line(
-            names
-                .iter()
-                .find(|own| *own != "null")
-                .unwrap_or(&Value::Null),
-        ),
-        _ => "value".into(),
-    }
+    schema::kind(schema, &|name| kind(&root["$defs"][name], root))
 }
 
 /// A table of the keys of an object, without those named.

@@ -83,7 +83,7 @@ pub(crate) fn check_safe_floor(floors: &Floors, optimism: Optimism) -> Result<()
         None => check_floor(floors.safe, optimism),
         Some(&(_, floor)) => {
             let allowed = "floors of single arms require `opb`: omit them";
-            Err(Error::invalid("floors", floor, allowed))
+            Err(Error::invalid("floors.arms", floor, allowed))
         }
     }
 }

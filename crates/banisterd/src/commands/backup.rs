@@ -1,15 +1,11 @@
 //! `banisterd backup`: a copy of a service's log.
 
-use super::serve::database_of;
+use super::serve::existing;
 use crate::args::Backup;
 use banister_terminal::Failure;
 
 pub fn backup(args: &Backup) -> Result<(), Failure> {
-    let database = database_of(&args.place)?;
-    if !database.exists() {
-        let place = database.shown();
-        return Err(Failure::input(format!("there is no log at {place}")));
-    }
+    let database = existing(&args.place)?;
     let copied = database.backup(&args.destination);
     let last = copied.map_err(|error| {
         if error.passing {

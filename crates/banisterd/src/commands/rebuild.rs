@@ -2,16 +2,12 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::serve::database_of;
+use super::serve::existing;
 use crate::args::Rebuild;
 use banister_terminal::Failure;
 
 pub fn rebuild(args: &Rebuild) -> Result<(), Failure> {
-    let database = database_of(&args.place)?;
-    if !database.exists() {
-        let place = database.shown();
-        return Err(Failure::input(format!("there is no log at {place}")));
-    }
+    let database = existing(&args.place)?;
     let bar = ProgressBar::new(0);
     if args.quiet {
         bar.set_draw_target(ProgressDrawTarget::hidden());

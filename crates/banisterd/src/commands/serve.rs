@@ -7,41 +7,7 @@ use crate::args::{LogPlace, Serve};
 use banister_terminal::Failure;
 
 pub fn serve(args: &Serve) -> Result<(), Failure> {
-    let given = Given {
-        listen: args.listen.clone(),
-        tls_cert: args.tls_cert.clone(),
-        tls_key: args.tls_key.clone(),
-        lease_key: args.lease_key.clone(),
-        require_token: args.require_token,
-        max_body: args.max_body,
-        max_import: args.max_import,
-        max_batch: args.max_batch,
-        max_connections: args.max_connections,
-        max_address_connections: args.max_address_connections,
-        open_bytes: args.open_bytes,
-        rate: args.rate,
-        bytes_rate: args.bytes_rate,
-        work: args.work,
-        experiment_rate: args.experiment_rate,
-        experiment_bytes_rate: args.experiment_bytes_rate,
-        experiment_work: args.experiment_work,
-        timeout: args.timeout,
-        snapshot_every: args.snapshot_every,
-        own_ids: args.own_ids,
-        max_clock_skew: args.max_clock_skew,
-        accept_clock: args.accept_clock,
-        ready_age: args.ready_age,
-        token_age: args.token_age,
-        pg_connections: args.pg_connections,
-        pg_lock_timeout: args.pg_lock_timeout,
-        pg_statement_timeout: args.pg_statement_timeout,
-        pg_idle_timeout: args.pg_idle_timeout,
-        webhooks: args.webhooks.clone(),
-        log: args.log.clone(),
-        log_format: args.log_format.clone(),
-        ..Given::default()
-    };
-    let settings = given.or(given_of(&args.place)?);
+    let settings = args.given.clone().or(given_of(&args.place)?);
     let settings = settings.check().map_err(Failure::input)?;
     start_logs(&settings);
     let scheme = if settings.tls.is_some() {
@@ -89,6 +55,16 @@ pub fn given_of(place: &LogPlace) -> Result<Given, Failure> {
 /// The log of the place given.
 pub fn database_of(place: &LogPlace) -> Result<Database, Failure> {
     given_of(place)?.database().map_err(Failure::input)
+}
+
+/// The log of the place given, which must be there.
+pub fn existing(place: &LogPlace) -> Result<Database, Failure> {
+    let database = database_of(place)?;
+    if database.exists() {
+        return Ok(database);
+    }
+    let place = database.shown();
+    Err(Failure::input(format!("there is no log at {place}")))
 }
 
 fn start_logs(settings: &Settings) {

@@ -3,6 +3,7 @@
 use banister_engine::{
     Quota, Role, Scope, Store, StoreError, StoredToken, Timestamp, Token, parse_expiry,
 };
+use banister_service::checked_rate;
 
 use super::serve::database_of;
 use crate::args::{LogPlace, NewToken, TokenCommand};
@@ -42,6 +43,7 @@ fn create(new: &NewToken) -> Result<(), Failure> {
     let expires = new.expires.as_deref();
     let expires = expires.map(|text| parse_expiry(text, stored.created));
     stored.expires = expires.transpose().map_err(Failure::input)?;
+    let limit = |field, given| checked_rate(field, given).map_err(Failure::input);
     stored.quota = Quota {
         rate: limit("rate", new.rate)?,
         bytes_rate: limit("bytes_rate", new.bytes_rate)?,
@@ -56,15 +58,6 @@ fn create(new: &NewToken) -> Result<(), Failure> {
     eprintln!("The token `{name}` with the role {role}. It is not shown again:");
     banister_terminal::say(token.secret)?;
     Ok(())
-}
-
-fn limit(field: &str, given: Option<f64>) -> Result<Option<f64>, Failure> {
-    match given {
-        Some(rate) if !(0.0..=1e9).contains(&rate) => Err(Failure::input(format!(
-            "`{field}` is {rate}: must be 0 (any) to 1e9 a second"
-        ))),
-        given => Ok(given),
-    }
 }
 
 fn list(place: &LogPlace) -> Result<(), Failure> {

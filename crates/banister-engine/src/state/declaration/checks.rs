@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use banister::AgentConfig;
 use banister::guarantee::Guarantee;
-use banister::toolkit::{CheckedProblem, check_seen};
+use banister::toolkit::{check_seen, did_you_mean};
 use banister::{Agent, Registry as _, Round, Scope, SegmentedConfig, SignalConfig};
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
@@ -17,6 +17,8 @@ const LARGEST_SIGNAL: f64 = 1e100;
 pub(crate) const LARGEST_FEATURE: f64 = 1e50;
 /// Largest amount of a budget, and largest cost under one: sums of billionths stay exact.
 const LARGEST_AMOUNT: f64 = 1e15;
+/// Things whose values outcomes bring among their costs.
+pub(crate) const MEASURED: &str = "guardrail or signal";
 /// The longest time to live, ten years in seconds.
 const LONGEST_TTL: f64 = 315_360_000.0;
 
@@ -126,7 +128,8 @@ impl CheckedDeclaration {
             };
             check(self.standard.place_of(position), &field, cost)?;
         }
-        check_cost_names("default_outcome.costs", &default.costs, &self.standard)
+        let names = self.standard.measured();
+        check_names("default_outcome.costs", &default.costs, MEASURED, names)
     }
 }
 
@@ -136,11 +139,9 @@ impl CheckedDeclaration {
         &self,
         budgets: &BTreeMap<String, OneOrMany<Budget>>,
     ) -> Result<(), Refusal> {
-        let known = |name: &String| self.standard.guardrails.iter().any(|g| g.name == *name);
-        if let Some(name) = budgets.keys().find(|name| !known(name)) {
-            let names = self.standard.guardrails.iter().map(|g| g.name.as_str());
-            return Err(unknown_cost(format!("budgets.{name}"), names.collect()));
-        }
+        let guardrails = self.standard.guardrails.iter();
+        let names = guardrails.map(|own| own.name.as_str());
+        check_names("budgets", budgets, "guardrail", names)?;
         if !budgets.is_empty() {
             let why = "budgets are kept of costs that are reported: leave out the `budgets`";
             (self.standard.refuse_made(why)).map_err(|e| Refusal::of(e, super::problem_field))?;
@@ -281,29 +282,28 @@ pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
     Err(Refusal::invalid("agent", "given", allowed))
 }
 
-/// Refuses a cost of a guardrail that there is not.
-pub(crate) fn check_cost_names<V>(
+/// Refuses a key that is not the name of `what` is declared.
+pub(crate) fn check_names<'a, V>(
     field: &str,
-    costs: &BTreeMap<String, V>,
-    problem: &CheckedProblem,
+    given: &BTreeMap<String, V>,
+    what: &str,
+    declared: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), Refusal> {
-    let known = |name: &String| problem.measured().any(|own| own == *name);
-    match costs.keys().find(|name| !known(name)) {
-        None => Ok(()),
-        Some(name) => Err(unknown_cost(
-            format!("{field}.{name}"),
-            problem.measured().collect(),
-        )),
-    }
-}
-
-fn unknown_cost(field: String, names: Vec<&str>) -> Refusal {
-    let allowed = if names.is_empty() {
-        "this experiment has no guardrails".to_string()
-    } else {
-        format!("the guardrails are {}", names.join(", "))
+    let names: Vec<&str> = declared.into_iter().collect();
+    let Some(name) = given.keys().find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
     };
-    Refusal::invalid(field, "given", allowed)
+    let allowed = if names.is_empty() {
+        format!("the experiment declares no {what}: leave it out")
+    } else {
+        let (all, hint) = (names.join(", "), did_you_mean(name, names));
+        format!("must be the name of a declared {what} ({all}){hint}")
+    };
+    Err(Refusal::invalid(
+        format!("{field}.{name}"),
+        "given",
+        allowed,
+    ))
 }
 
 /// Refuses parameters that void the agent's own guarantee: they are for simulations.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use banister::toolkit::did_you_mean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CheckedDeclaration, Kind, check_label};
+use super::{CheckedDeclaration, MEASURED, check_label, check_names};
 use crate::object;
 use crate::refusal::Refusal;
 
@@ -45,7 +46,6 @@ pub struct Tracked {
 }
 
 impl Flag {
-    /// The value of an arm.
     pub fn value(&self, arm: &str) -> Value {
         self.values.get(arm).cloned().unwrap_or_else(|| arm.into())
     }
@@ -63,21 +63,17 @@ fn type_of(value: &Value) -> &'static str {
 }
 
 impl CheckedDeclaration {
-    /// Checks the flag.
     pub(super) fn check_flag(&self, flag: &Flag) -> Result<(), Refusal> {
         let invalid = |field: String, value: &str, allowed: &str| {
             Err(Refusal::invalid(format!("flag{field}"), value, allowed))
         };
-        if self.declaration.unit.is_none() || matches!(self.kind, Kind::Candidates(_)) {
-            let allowed = "a flag needs a `unit` and named arms: declare both";
-            return invalid(String::new(), "given", allowed);
-        }
+        let arms = self.arms.iter().map(|own| own.name.as_str());
+        check_names("flag.values", &flag.values, "arm", arms)?;
         let mut kinds = Vec::new();
         for (arm, value) in &flag.values {
             kinds.push(type_of(value));
-            if self.place(arm).is_none() || type_of(value) == "null" {
-                let allowed = "values are of declared arms, and not null";
-                return invalid(format!(".values.{arm}"), &value.to_string(), allowed);
+            if value.is_null() {
+                return invalid(format!(".values.{arm}"), "null", "must not be null");
             }
         }
         kinds.dedup();
@@ -89,17 +85,20 @@ impl CheckedDeclaration {
             let count = flag.events.len().to_string();
             return invalid(".events".into(), &count, &format!("at most {MOST_EVENTS}"));
         }
+        let rewards = ["reward", self.standard.signal_name(0)];
+        let known: Vec<&str> = self.standard.measured().chain(rewards).collect();
         for (name, event) in &flag.events {
             check_label("flag.events", name)?;
-            let mut known = self
-                .standard
-                .measured()
-                .chain(["reward", self.standard.signal_name(0)]);
-            let signal = event.signal.as_str();
-            let is_known = known.any(|own| own == signal);
-            if !(is_known && event.value.is_none_or(f64::is_finite)) {
-                let allowed = "must be `reward`, or a signal or guardrail that outcomes bring, and a finite value";
-                return invalid(format!(".events.{name}"), signal, allowed);
+            let (signal, known) = (event.signal.as_str(), known.iter().copied());
+            if !known.clone().any(|own| own == signal) {
+                let hint = did_you_mean(signal, known);
+                let allowed =
+                    format!("must be `reward`, or the name of a declared {MEASURED}{hint}");
+                return invalid(format!(".events.{name}.signal"), signal, &allowed);
+            }
+            if let Some(value) = event.value.filter(|value| !value.is_finite()) {
+                let allowed = "must be a finite number";
+                return invalid(format!(".events.{name}.value"), &value.to_string(), allowed);
             }
         }
         Ok(())

@@ -29,7 +29,7 @@ use crate::refusal::Refusal;
 pub(crate) use agent::round;
 use banister::budget::Budget;
 pub(crate) use checks::{
-    LARGEST_FEATURE, check_cost_names, check_label, check_length, check_range,
+    LARGEST_FEATURE, MEASURED, check_label, check_length, check_names, check_range,
 };
 use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
@@ -184,7 +184,7 @@ pub enum DeclaredArm {
 }
 
 /// An arm with its features.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamedArm {
     /// Name.
@@ -220,9 +220,7 @@ impl From<DeclaredArm> for NamedArm {
         match arm {
             DeclaredArm::Name(name) => Self {
                 name,
-                features: None,
-                ranges: ArmRanges::default(),
-                weights: ArmWeights::default(),
+                ..Self::default()
             },
             DeclaredArm::Arm(arm) => arm,
         }
@@ -310,6 +308,9 @@ impl Declaration {
             }
         }
         self.check_sizes(&arms)?;
+        if is_new {
+            self.check_units_and_arms()?;
+        }
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
         let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;

@@ -1,6 +1,7 @@
 //! The problem that a declaration poses to an agent.
 
 use banister::Problem;
+use banister::toolkit::did_you_mean;
 
 use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
@@ -36,10 +37,14 @@ impl Declaration {
                 let allowed = "name the arm that keeps every guardrail with margin";
                 Err(Refusal::invalid("safe", absent(), allowed))
             }
-            (_, Some(safe), None) => arms
-                .iter()
-                .position(|arm| arm.name == *safe)
-                .ok_or_else(|| Refusal::invalid("safe", safe, "must be the name of an arm")),
+            (_, Some(safe), None) => {
+                let names = arms.iter().map(|arm| arm.name.as_str());
+                let place = names.clone().position(|name| name == safe);
+                place.ok_or_else(|| {
+                    let hint = did_you_mean(safe, names);
+                    Refusal::invalid("safe", safe, format!("must be the name of an arm{hint}"))
+                })
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::unit::period;
-use super::{CheckedDeclaration, Kind, check_label};
+use super::{CheckedDeclaration, Kind, check_label, check_names, round};
 use crate::events::digest;
 use crate::object;
 use crate::refusal::Refusal;
@@ -175,27 +175,37 @@ impl CheckedDeclaration {
             }
             before = *step;
         }
-        for (arm, floor) in &rollout.floors {
-            let field = format!("floors.{arm}");
-            match self.place(arm) {
-                Some(place) if place != self.safe => {}
-                _ => {
-                    let allowed = "must be the name of a declared arm other than the safe one";
-                    return invalid(&field, format!("{floor}"), allowed);
-                }
-            }
-        }
-        let has_units = self.declaration.unit.is_some();
         if let Some(share) = rollout.holdout
-            && !(has_units && share > 0.0 && share < 1.0)
+            && !(share > 0.0 && share < 1.0)
         {
-            let allowed = "must be above 0 and below 1, and requires a `unit`";
-            return invalid("holdout", share.to_string(), allowed);
+            return invalid("holdout", share.to_string(), "must be above 0 and below 1");
+        }
+        let others = self.arms.iter().enumerate();
+        let others = others.filter(|(place, _)| *place != self.safe);
+        let names = others.map(|(_, own)| own.name.as_str());
+        check_names(
+            "rollout.floors",
+            &rollout.floors,
+            "arm but the safe one",
+            names,
+        )?;
+        let most = 1.0 - rollout.floors(before.at_most, |_| None).safe;
+        let mut total = 0.0;
+        for (arm, &floor) in &rollout.floors {
+            total += floor;
+            if !(floor > 0.0 && total < 1.0 && round(total) <= round(most)) {
+                let allowed = format!(
+                    "must be above 0, and all floors below 1 in sum and at most {}: the last step of the ramp and the \
+                     holdout lead no more away from the safe arm",
+                    round(most)
+                );
+                return invalid(&format!("floors.{arm}"), floor.to_string(), &allowed);
+            }
         }
         if let Some(own) = &rollout.namespace {
             check_label("rollout.namespace.name", &own.name)?;
-            if !(has_units && 0.0 <= own.from && own.from < own.to && own.to <= 1.0) {
-                let allowed = "must satisfy 0 ≤ from < to ≤ 1, and requires a `unit`";
+            if !(0.0 <= own.from && own.from < own.to && own.to <= 1.0) {
+                let allowed = "must satisfy 0 ≤ from < to ≤ 1";
                 return invalid("namespace", format!("[{}, {})", own.from, own.to), allowed);
             }
         }
@@ -212,6 +222,11 @@ impl CheckedDeclaration {
         let floors = rollout.floors(least, |arm| self.place(arm));
         let agent = self.config.build(&self.problem);
         let told = agent.and_then(|mut agent| agent.set_floors(&floors));
-        told.map_err(|error| Refusal::of(error, |_| "rollout".into()))
+        told.map_err(|error| {
+            Refusal::of(error, |field| match rollout.floors.keys().next() {
+                Some(arm) if field == "floors.arms" => format!("rollout.floors.{arm}"),
+                _ => "rollout".into(),
+            })
+        })
     }
 }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{CheckedDeclaration, Kind};
+use super::{CheckedDeclaration, Declaration, Kind};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
@@ -110,6 +110,31 @@ impl Unit {
              certified: the {name}s or requests that are active at a moment, nor that a {name} assigned earlier follows \
              the policy in force"
         )
+    }
+}
+
+impl Declaration {
+    /// Refuses what assigns units to arms, where one of the two is not declared.
+    pub(super) fn check_units_and_arms(&self) -> Result<(), Refusal> {
+        let rollout = self.rollout.as_ref();
+        let holdout = rollout.is_some_and(|own| own.holdout.is_some());
+        let namespace = rollout.is_some_and(|own| own.namespace.is_some());
+        let given = [
+            ("flag", self.flag.is_some()),
+            ("rollout.holdout", holdout),
+            ("rollout.namespace", namespace),
+        ];
+        let given = given.iter().find(|(_, is_given)| *is_given);
+        let missing = match (self.unit.is_none(), self.arms.is_empty()) {
+            (true, true) => "`unit` and `arms`",
+            (true, false) => "`unit`",
+            (false, true) => "`arms`",
+            (false, false) => return Ok(()),
+        };
+        given.map_or(Ok(()), |(field, _)| {
+            let allowed = format!("requires a `unit` and `arms`: declare the missing {missing}");
+            Err(Refusal::invalid(*field, "given", allowed))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Experiment;
-use crate::state::learner::{LearnerEvent, NamedAlarm};
+use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
 
 /// Most alarms kept in memory; the log has all of them.
@@ -62,15 +62,9 @@ pub struct RecordedAlarm {
 impl Experiment {
     /// Alarms that the fold has raised and no event records yet.
     pub(crate) fn unrecorded(&self) -> Vec<AlarmRaised> {
-        let mut raised = Vec::new();
-        for named in self.learner.unrecorded() {
-            let NamedAlarm {
-                alarm,
-                arm,
-                segment,
-            } = named;
-            raised.push(self.named(&alarm, arm, segment));
-        }
+        let new = self.learner.unrecorded().into_iter();
+        let new = new.map(|own| self.named(&own.alarm, own.arm, own.segment));
+        let mut raised: Vec<AlarmRaised> = new.collect();
         if self.missing.differs() && !self.is_missing_recorded() {
             raised.extend(self.missing_alarm());
         }

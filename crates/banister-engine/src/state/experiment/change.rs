@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experiment, ExperimentStatus, ForcedSafe};
 use crate::object::OneOrMany;
+use crate::refusal::Refusal;
 use crate::state::declaration::{DefaultOutcome, Rollout, StopWhen};
 use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
@@ -153,6 +154,16 @@ impl Experiment {
             }
         }
         self.refresh_inputs()
+    }
+
+    /// Refuses what an archived experiment does no more.
+    pub(crate) fn check_active(&self, what: &str) -> Result<(), Refusal> {
+        if self.status != ExperimentStatus::Archived {
+            return Ok(());
+        }
+        let name = &self.info.experiment;
+        let reason = format!("the experiment `{name}` is archived and {what}");
+        Err(Refusal::conflict(reason))
     }
 
     /// Most of the traffic that may be led away from the safe action at a time.

@@ -31,7 +31,6 @@ pub struct GrantedLease {
 /// The newest lease, as long as the experiment is the same.
 pub(crate) struct NewestLease {
     pub event: Arc<LeaseEvent>,
-    pub expires: Timestamp,
     pub inputs: Arc<PolicyInputs>,
 }
 
@@ -41,7 +40,7 @@ impl Experiment {
         if self.info.segments.is_none() {
             return vec![None];
         }
-        let names = |core: &mut Core| core.agent().view().segment_names.to_vec();
+        let names = |core: &mut Core| core.agent.view().segment_names.to_vec();
         let names = self.learner.with(names).into_iter().take(most);
         names.map(|name| Some(name.into())).collect()
     }
@@ -66,7 +65,6 @@ impl Experiment {
                 .collect(),
         });
         let newest = NewestLease {
-            expires: lease.expires,
             event: lease,
             inputs: self.inputs.clone(),
         };

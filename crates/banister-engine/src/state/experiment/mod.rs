@@ -15,6 +15,7 @@ mod policy;
 mod saved;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -347,15 +348,7 @@ impl Experiment {
                 self.counts.missing += 1;
                 self.missing.never_came(action as usize, &policy);
                 if let Some(number) = record.decision {
-                    // With a time to live its outcome was to come in order, and nothing waits for it.
-                    let waits = self.checked.declaration.ttl_seconds.is_none();
-                    self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
-                        number,
-                        action,
-                        segment,
-                        safe_probability: waits.then_some(0.0),
-                        time,
-                    }))?;
+                    self.give_up(number, action, segment, time)?;
                 }
                 if self.is_forced_by_missing() != self.inputs.is_forced {
                     self.refresh_inputs()?;
@@ -490,13 +483,25 @@ impl Experiment {
             return Ok(());
         };
         self.counts.moved += 1;
+        self.give_up(number, action, decision.segment.clone(), decision.time)
+    }
+
+    /// The outcome of a decision will never come.
+    fn give_up(
+        &mut self,
+        number: u64,
+        action: u32,
+        segment: Option<Arc<str>>,
+        time: Option<f64>,
+    ) -> Result<(), String> {
+        // With a time to live its outcome was to come in order, and nothing waits for it.
         let waits = self.checked.declaration.ttl_seconds.is_none();
         self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
             number,
             action,
-            segment: decision.segment.clone(),
+            segment,
             safe_probability: waits.then_some(0.0),
-            time: decision.time,
+            time,
         }))
     }
 
@@ -546,7 +551,7 @@ impl Experiment {
         if self.learner.actor().is_some() || self.arms.len() > MOST_TRACED {
             return;
         }
-        let lifts = self.learner.with(|core| core.lifts(Some(0)));
+        let lifts = self.learner.with(|core| core.agent.lifts(Some(0)));
         let lifts = lifts.into_iter().map(|lift| (lift.arm, lift.difference));
         self.trace.history.lift(lifts.collect());
     }
@@ -563,7 +568,7 @@ impl Experiment {
         let Some(stop_when) = self.checked.declaration.stop_when else {
             return false;
         };
-        let left = self.learner.with(Core::worth_left);
+        let left = self.learner.with(|core| core.agent.worth_left());
         left.is_some_and(|left| left.per_decision <= stop_when.worth_left)
     }
 
@@ -591,23 +596,26 @@ fn inputs(
 /// Cache of a view of an experiment, valid until its next event: the view with the number of the last event that it shows and the periods of its budgets. `Any`, because views are
 /// types of the queries, which this module does not know.
 #[derive(Default)]
-pub(crate) struct ViewCache(Option<((u64, i64), Arc<dyn Any + Send + Sync>)>);
+pub(crate) struct ViewCache(RefCell<Option<((u64, i64), AnyView)>>);
+
+type AnyView = Arc<dyn Any + Send + Sync>;
 
 impl ViewCache {
     /// Returns the view as of an event and of periods, and makes it if the cache holds another.
     pub(crate) fn get<T: Any + Send + Sync>(
-        &mut self,
+        &self,
         shown: (u64, i64),
         make: impl FnOnce() -> T,
     ) -> Arc<T> {
-        if let Some((at, view)) = &self.0
+        let mut cache = self.0.borrow_mut();
+        if let Some((at, view)) = &*cache
             && *at == shown
             && let Ok(known) = view.clone().downcast::<T>()
         {
             return known;
         }
         let made = Arc::new(make());
-        self.0 = Some((shown, made.clone()));
+        *cache = Some((shown, made.clone()));
         made
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, ArmWeights, OnBreach, Outcome, Registry as _};
+use banister::{Agent, AlarmAnswer, ArmRanges, ArmWeights, Outcome, Registry as _};
 
 use super::{Arm, Experiment};
 use crate::events::{Candidate, PublishedPolicy};
@@ -165,16 +165,6 @@ impl Experiment {
         self.refresh_info()
     }
 
-    /// Checks that an arm can be retired.
-    pub(crate) fn check_retired(&self, arm: usize) -> Result<(), Refusal> {
-        self.try_on_a_twin(|agent| agent.retire_arm(arm))
-    }
-
-    /// Checks that an arm can have these weights.
-    pub(crate) fn check_weights(&self, arm: usize, weights: &ArmWeights) -> Result<(), Refusal> {
-        self.try_on_a_twin(|agent| agent.set_weights(arm, weights))
-    }
-
     /// Sets weights that were checked: they count from the next decision on.
     pub(super) fn set_weights(&mut self, arm: usize, weights: ArmWeights) -> Result<(), String> {
         self.take_weights(arm, &weights)?;
@@ -195,23 +185,8 @@ impl Experiment {
         self.refresh_inputs()
     }
 
-    /// Checks that an arm can be forgotten.
-    pub(crate) fn check_forgotten(&self, arm: usize) -> Result<(), Refusal> {
-        self.try_on_a_twin(|agent| agent.forget_arm(arm))
-    }
-
-    /// Checks that the policy can settle.
-    pub(crate) fn check_settled(&self) -> Result<(), Refusal> {
-        self.try_on_a_twin(|agent| agent.settle(true))
-    }
-
-    /// Checks that the reaction to alarms can be changed.
-    pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Refusal> {
-        self.try_on_a_twin(|agent| agent.answer_alarms(AlarmAnswer::OnBreach(on_breach)))
-    }
-
     /// Tries a change on an agent for the same arms: an event must not fail once it is written.
-    fn try_on_a_twin(
+    pub(crate) fn try_on_a_twin(
         &self,
         change: impl FnOnce(&mut dyn Agent) -> Result<(), banister::Error>,
     ) -> Result<(), Refusal> {

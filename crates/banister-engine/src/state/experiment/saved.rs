@@ -6,6 +6,7 @@ use banister::{AgentConfig, Registry as _};
 use serde::{Deserialize, Serialize};
 
 use super::{Core, Experiment, ExperimentTrace, FoldedState};
+use crate::events::digest;
 use crate::state::declaration::Declaration;
 use crate::state::learner::Detached;
 use crate::store::{Snapshot, StoreError};
@@ -39,9 +40,7 @@ fn seal(experiment: u64, number: u64, json: &[u8]) -> [u8; 8] {
     hash.update(&experiment.to_le_bytes());
     hash.update(&number.to_le_bytes());
     hash.update(json);
-    let mut seal = [0; 8];
-    seal.copy_from_slice(&hash.finalize().as_bytes()[..8]);
-    seal
+    digest(&hash.finalize()).to_le_bytes()
 }
 
 fn unwritable(error: impl std::fmt::Display) -> StoreError {
@@ -74,7 +73,7 @@ impl Learned {
     /// Adds what the learner has to say.
     fn complete(mut self, core: &mut Core) -> Result<Self, StoreError> {
         self.recorded = core.recorded;
-        self.agent = core.save().map_err(unwritable)?;
+        self.agent = core.agent.save().map_err(unwritable)?;
         Ok(self)
     }
 }
@@ -166,7 +165,6 @@ impl Experiment {
         Ok(None)
     }
 
-    /// From a snapshot.
     pub(crate) fn restore(snapshot: &Snapshot) -> Result<Self, String> {
         let (&kind, rest) = snapshot.body.split_first().ok_or("it is empty")?;
         let (own, content) = rest.split_first_chunk::<8>().ok_or("it is cut off")?;

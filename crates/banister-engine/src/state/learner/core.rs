@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use banister::lift::{ArmLift, WorthLeft};
 use banister::{
     Agent, AlarmAnswer, ArmEstimate, ArmWeights, Choice, Error, Fallback, Floors, Origin, Pending,
     Round,
@@ -36,7 +35,6 @@ pub(crate) enum LearnerEvent {
     SetFloors(Floors),
     /// The policy settles, or explores again.
     Settle(bool),
-    /// An answer to alarms.
     Answer(AlarmAnswer),
     /// An event records an alarm of the agent.
     AlarmRecorded,
@@ -102,7 +100,8 @@ pub(crate) type SegmentsView = (Vec<banister::toolkit::SegmentView>, usize);
 
 /// An agent and what its policies depend on.
 pub struct Core {
-    agent: Box<dyn Agent>,
+    /// To ask; what changes it goes through [`LearnerEvent`]s.
+    pub(crate) agent: Box<dyn Agent>,
     /// Alarms of the agent that events record.
     pub recorded: u64,
     inputs: Arc<PolicyInputs>,
@@ -117,7 +116,6 @@ pub(crate) struct LearnedView {
     /// The policy over the arms, where there is one between decisions.
     pub policy: Option<Arc<PublishedPolicy>>,
     pub outcomes: u64,
-    /// Estimates of all arms.
     pub estimates: Vec<ArmEstimate>,
     pub monitor: Option<banister::monitor::Monitor>,
 }
@@ -131,15 +129,6 @@ impl Core {
             time: 0.0,
             current: None,
         }
-    }
-
-    pub(crate) fn agent(&self) -> &dyn Agent {
-        &*self.agent
-    }
-
-    /// The agent's state for a snapshot.
-    pub(crate) fn save(&mut self) -> Result<String, Error> {
-        self.agent.save()
     }
 
     /// Segments by number.
@@ -325,20 +314,10 @@ impl Core {
         (segments, self.agent.view().segment_policies)
     }
 
-    /// Lifts of the arms: of one signal, or of all.
-    pub(crate) fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
-        self.agent.lifts(signal)
-    }
-
-    /// Upper bound on what further learning could still earn.
-    pub(crate) fn worth_left(&mut self) -> Option<WorthLeft> {
-        self.agent.worth_left()
-    }
-
     /// Alarms that no event records yet, each with the names of its arm and of its segment.
     pub(crate) fn unrecorded(&self) -> Vec<NamedAlarm> {
         let view = self.agent.view();
-        let Some(monitor) = view.monitor.filter(|_| self.has_unrecorded()) else {
+        let Some(monitor) = view.monitor.filter(|own| own.raised() > self.recorded) else {
             return Vec::new();
         };
         let new = monitor.raised().saturating_sub(self.recorded);
@@ -358,10 +337,5 @@ impl Core {
             }
         });
         named.collect()
-    }
-
-    /// Returns true if some alarm is not recorded yet.
-    pub(crate) fn has_unrecorded(&self) -> bool {
-        (self.agent.view().monitor).is_some_and(|monitor| monitor.raised() > self.recorded)
     }
 }

@@ -75,7 +75,7 @@ impl Learner {
 
     /// An agent to ask about the declaration, not about what is learned.
     pub(crate) fn declared(&self) -> &dyn Agent {
-        self.core.agent()
+        &*self.core.agent
     }
 
     /// Outcomes that [`Self::declared`] does not know of, if `all` were taken.
@@ -93,10 +93,7 @@ impl Learner {
 
     /// Returns true if some alarm is not recorded yet.
     pub(crate) fn has_unrecorded(&self) -> bool {
-        match &self.actor {
-            None => self.core.has_unrecorded(),
-            Some(actor) => !actor.unrecorded().is_empty(),
-        }
+        !self.unrecorded().is_empty()
     }
 
     /// Segments by number.

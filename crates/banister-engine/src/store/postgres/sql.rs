@@ -1,23 +1,8 @@
 //! The statements. Every one of them goes by an index: which, is in the layout.
 
 macro_rules! columns {
-    ($table:literal) => {
-        concat!(
-            $table,
-            "number, ",
-            $table,
-            "time, ",
-            $table,
-            "experiment, ",
-            $table,
-            "kind, ",
-            $table,
-            "decision, ",
-            $table,
-            "id, ",
-            $table,
-            "body"
-        )
+    ("e.") => {
+        "e.number, e.time, e.experiment, e.kind, e.decision, e.id, e.body"
     };
     () => {
         "number, time, experiment, kind, decision, id, body"

@@ -253,14 +253,16 @@ impl Sqlite {
         })
     }
 
-    fn reports(&self, decision: u64) -> Result<Vec<Record>, StoreError> {
+    /// A decision with what was reported on it.
+    fn found(&self, decision: Record) -> Result<Found, StoreError> {
         // Two partial indexes, asked one by one.
         let parts = format!("SELECT {COLUMNS} FROM events WHERE decision = ?1 AND kind = 4");
         let outcome = format!("SELECT {COLUMNS} FROM events WHERE decision = ?1 AND kind = 5");
-        let mut reports = self.records(&parts, [decision as i64])?;
-        reports.extend(self.records(&outcome, [decision as i64])?);
+        let number = decision.number as i64;
+        let mut reports = self.records(&parts, [number])?;
+        reports.extend(self.records(&outcome, [number])?);
         reports.sort_by_key(|record| record.number);
-        Ok(reports)
+        Ok(Found { decision, reports })
     }
 }
 
@@ -381,10 +383,7 @@ impl Store for Sqlite {
                 None => None,
                 Some(decision) => {
                     bytes += decision.body.len();
-                    Some(Found {
-                        reports: self.reports(decision.number)?,
-                        decision,
-                    })
+                    Some(self.found(decision)?)
                 }
             });
         }
@@ -394,13 +393,7 @@ impl Store for Sqlite {
     fn decisions(&mut self, span: &Span) -> Result<Vec<Found>, StoreError> {
         let sql = in_span(span, EventKind::Decision);
         let decisions = self.page(&sql, span.parameters(), PAGE_BYTES)?;
-        let each = decisions.into_iter().map(|decision| {
-            Ok(Found {
-                reports: self.reports(decision.number)?,
-                decision,
-            })
-        });
-        each.collect()
+        decisions.into_iter().map(|own| self.found(own)).collect()
     }
 
     fn overdue(&mut self, span: &Span) -> Result<Vec<u64>, StoreError> {
