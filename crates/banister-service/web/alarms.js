@@ -1,6 +1,6 @@
 // Alarms of the monitor: what is false, since when, and the evidence; and the button that clears them.
 
-import { button, h, panel, renderOnce, setText, show, syncList } from "./dom.js";
+import { button, h, panel, renderOnce, setAttr, setText, show, syncList } from "./dom.js";
 import { ago, clock, count, fullTime } from "./format.js";
 import { api, may } from "./api.js";
 import { openDialog, toast } from "./dialog.js";
@@ -31,6 +31,7 @@ export function evidenceChart(evidence) {
   const top = Math.max(evidence.alarm_at * 1.15, ...points.map((p) => p[1]));
   const x = (n) => (WIDTH * n) / last,
     y = (height) => HEIGHT - 2 - ((HEIGHT - 4) * height) / top;
+  const power = (height) => `10^${parseFloat(height.toFixed(1))}`;
   const line = points.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join("");
   const limit = y(evidence.alarm_at);
   const now = points.length ? points[points.length - 1][1] : 0;
@@ -43,27 +44,18 @@ export function evidenceChart(evidence) {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         preserveAspectRatio: "none",
         role: "img",
-        "aria-label": `evidence against ${evidence.guardrail}: 10 to the ${now.toFixed(1)}, alarm at 10 to the ${
-          evidence.alarm_at.toFixed(1)
-        }`,
+        "aria-label": `evidence against ${evidence.guardrail}: ${power(now)}, alarm at ${power(evidence.alarm_at)}`,
       },
       h("line", { class: "evidence-limit", x1: 0, x2: WIDTH, y1: limit, y2: limit }),
       h("path", { class: "evidence-line", d: line || "M0 0" }),
     ),
-    h(
-      "div",
-      { class: "evidence-axes note", "aria-hidden": "true" },
-      h("span", { style: { top: `${(100 * limit) / HEIGHT}%` } }, `10^${evidence.alarm_at.toFixed(0)}`),
-      // The limit's label has precedence over the one that it would cover.
-      limit < 0.7 * HEIGHT ? h("span", { style: { top: "100%" } }, "1") : null,
-      h("span", { class: "from" }, "0"),
-      h("span", { class: "to" }, `${count(last)} outcomes`),
-    ),
+    h("span", { class: "note", style: { top: `${(3.5 * limit) / HEIGHT}rem` } }, power(evidence.alarm_at)),
+    h("div", { class: "strip-axis" }, h("span", null, "0"), h("span", null, `${count(last)} outcomes`)),
     h(
       "figcaption",
       { class: "note" },
       `evidence that ${evidence.guardrail} is breached, over ${count(last)} outcomes: `,
-      `10^${now.toFixed(1)} now, an alarm at 10^${evidence.alarm_at.toFixed(0)} (dashed)`,
+      `${power(now)} now, an alarm at ${power(evidence.alarm_at)} (dashed)`,
     ),
   );
 }
@@ -125,7 +117,9 @@ export function alarmsPanel(context) {
     update(state) {
       const alarms = (state && state.alarms) || [];
       show(node, alarms.length > 0);
-      setText(node.firstChild, alarms.every(isWarning) ? "Warnings" : "Alarms");
+      const calm = alarms.every(isWarning);
+      setText(node.firstChild, calm ? "Warnings" : "Alarms");
+      setAttr(node, "class", `panel alarm-panel ${calm ? "calm" : ""}`);
       show(press, may("admin"));
       const rows = alarms.map((alarm) => ({
         alarm,

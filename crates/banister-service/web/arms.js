@@ -122,14 +122,14 @@ function armRow(context, guardrails) {
   const cells = [intervalCell(), ...guardrails.map(intervalCell)];
   let arm = null,
     weights = {};
-  const prices = button("Weights", () => tellWeights(context, arm.name, weights), { class: "small quiet" });
-  const press = button("Retire", () => retire(context, arm.name), { class: "small quiet" });
-  const changed = button("Has changed", () => forget(context, arm.name), { class: "small quiet" });
+  const prices = button("Weights", () => tellWeights(context, arm.name, weights), { class: "small" });
+  const press = button("Retire", () => retire(context, arm.name), { class: "small" });
+  const changed = button("Has changed", () => forget(context, arm.name), { class: "small" });
   const again = button("Offer again", async () => {
     await api.addArm(context.name, { name: arm.name });
     toast("The arm is offered again.");
     context.refresh();
-  }, { class: "small quiet" });
+  }, { class: "small" });
   const node = h(
     "tr",
     null,
@@ -258,7 +258,7 @@ export function armsPanel(context, experiment) {
       all = !all;
       render();
     },
-    { class: "quiet more" },
+    { class: "more" },
   );
   const add = button("Add arm", () => attempt(async () => addArm(context, last.experiment)), {
     class: "small",

@@ -57,7 +57,7 @@ function knownTable(audit, experiment) {
         h("span", { class: "clip", title: k.action }, k.action),
         " ",
         k.action === safeName(audit, experiment) ? h("span", { class: "tag" }, "safe") : null,
-        k.action === audit.action ? h("span", { class: "tag strong" }, "played") : null,
+        k.action === audit.action ? [" ", h("span", { class: "tag strong" }, "played")] : null,
       ),
       h("td", { class: "number", "data-label": "probability" }, percent(k.probability)),
       h("td", { class: "number", "data-label": "pulls" }, count(k.pulls)),

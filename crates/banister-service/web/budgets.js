@@ -34,7 +34,7 @@ function budgetRow() {
       setStyle(mark, "left", share(b.amount));
       const words = `${num(b.spent)} spent and at most ${num(b.reserved)} reserved of ${num(b.amount)}, ${
         num(b.remaining)
-      } left; ${count(b.decisions)} decisions this ${b.per}`;
+      } left; ${count(b.decisions)} decisions ${b.per === "day" ? "today" : `this ${b.per}`}`;
       setText(sentence, words);
       show(pace, refusing || b.pace !== null);
       setText(

@@ -49,22 +49,22 @@ function extent(columns, series, whole) {
 const yRange = (fromZero, state) => () => {
   if (!state.extent) return [0, 1];
   let [from, to] = state.extent;
+  const limit = state.limit;
   if (fromZero) return [0, to > 0 ? to * 1.12 : 1];
+  // A cost that must stay low is seen as a part of what is allowed: from zero.
+  if (limit && !limit.low && from > 0) from = 0;
   if (!(to > from)) {
     const room = Math.abs(to) * 0.1 || 0.5;
     from -= room;
     to += room;
   }
-  const room = (to - from) * 0.08,
-    limit = state.limit;
+  const room = (to - from) * 0.08;
   if (limit) {
     const label = (to - from) * 0.17;
     if (limit.low && limit.value - label < from - room) return [limit.value - label, to + room];
     if (!limit.low && limit.value + label > to + room) to = limit.value + label - room;
   }
-  // A cost that must stay low is seen as a part of what is allowed: from zero.
-  const ceiling = limit && !limit.low;
-  return [from >= 0 && (ceiling || from - room < 0 || from < 0.35 * to) ? 0 : from - room, to + room];
+  return [from > 0 && (from - room < 0 || from < 0.35 * to) || (from === 0 && limit) ? 0 : from - room, to + room];
 };
 
 // Bars stand for minutes, of which a few are shown even when there was only one.

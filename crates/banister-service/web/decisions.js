@@ -95,7 +95,7 @@ export function decisionsPanel(context, experiment) {
         older = older.concat(page);
         render();
       }),
-    { class: "quiet more" },
+    { class: "more" },
   );
   const wrap = h(
     "div",

@@ -25,26 +25,40 @@ const segmentsInWords = (segments) =>
     ? clip(segments.join(", "), 300)
     : "told apart once they are seen";
 
+const inPercent = (share) => `${num(100 * share)}%`;
+
+function rolloutInWords({ start, end, ramp, floors, holdout, namespace }) {
+  const steps = (ramp || []).map((s) => inPercent(s.at_most) + (s.after ? ` after ${duration(s.after)}` : ""));
+  return [
+    start && `from ${fullTime(start)}`,
+    end && `until ${fullTime(end)}`,
+    ramp && `at most ${steps.join(", ")} leaves the safe action`,
+    ...Object.entries(floors || {}).map(([arm, least]) => `${arm} at least ${inPercent(least)}`),
+    holdout && `${inPercent(holdout)} held out`,
+    namespace && `${inPercent(namespace.from)} to ${inPercent(namespace.to)} of the namespace ${namespace.name}`,
+  ].filter(Boolean).join("; ");
+}
+
+function ttlInWords({ ttl_seconds, default_outcome }) {
+  if (!ttl_seconds) return "none";
+  const learned = `${duration(ttl_seconds)}: outcomes are learned then`;
+  if (!default_outcome) return `${learned}, and those that never came are counted as missing`;
+  const costs = Object.entries(default_outcome.costs || {}).map(([name, cost]) => `, ${name} ${num(cost)}`);
+  return `${learned}; the default outcome: reward ${num(default_outcome.reward)}${costs.join("")}`;
+}
+
+const LIVE = ["counts", "number", "status", "arms", "alarm", "alarms", "refusing", "budgets"];
+
 // Source and maker for `renderOnce`.
 export function declared(experiment) {
-  const {
-    counts: _counts,
-    number: _number,
-    status: _status,
-    arms: _arms,
-    alarm: _alarm,
-    alarms: _alarms,
-    refusing: _refusing,
-    budgets,
-    ...rest
-  } = experiment;
-  const limits = budgetsOf(budgets).map(([name, b]) => `${name}: ${budgetInWords(b)}`);
+  const lasting = Object.entries(experiment).filter(([key]) => !LIVE.includes(key));
+  const limits = budgetsOf(experiment.budgets).map(([name, b]) => `${name}: ${budgetInWords(b)}`);
   const item = (label, ...value) => [h("dt", null, label), h("dd", null, ...value)];
   const agent = Object.entries(experiment.agent || {})
     .map(([k, v]) => `${k} ${typeof v === "number" ? num(v) : v}`)
     .join(", ");
   return [
-    { ...rest, limits },
+    { lasting, limits },
     () =>
       h(
         "dl",
@@ -66,26 +80,10 @@ export function declared(experiment) {
         experiment.context ? item("Context", `${contextInWords(experiment.context)} with every decision`) : null,
         experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
         experiment.unit ? item("Unit", `${decisionInWords(experiment)}: ${experiment.certified}`) : null,
+        experiment.rollout ? item("Rollout", rolloutInWords(experiment.rollout)) : null,
         item("Reward", experiment.reward.signal || rangeInWords(experiment.reward)),
         item("Agent", agent),
-        item(
-          "Time to live",
-          experiment.ttl_seconds
-            ? !experiment.default_outcome
-              ? `${
-                duration(experiment.ttl_seconds)
-              }: outcomes are learned then, and those that never came are counted as missing`
-              : `${duration(experiment.ttl_seconds)}: outcomes are learned then; the default outcome: reward ${
-                num((experiment.default_outcome || {}).reward)
-              }, ${
-                Object.entries(
-                  (experiment.default_outcome || {}).costs || {},
-                )
-                  .map(([k, v]) => `${k} ${num(v)}`)
-                  .join(", ")
-              }`
-            : "none",
-        ),
+        item("Time to live", ttlInWords(experiment)),
         item("Created", fullTime(experiment.created)),
       ),
   ];

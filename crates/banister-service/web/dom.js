@@ -3,7 +3,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "line", "circle", "rect", "g"]);
 
-// h("button", { class: "quiet", onclick: f }, "text", node, ...). `null` and `false` leave a thing out.
+// h("button", { class: "small", onclick: f }, "text", node, ...). `null` and `false` leave a thing out.
 export function h(tag, attributes, ...children) {
   const node = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {

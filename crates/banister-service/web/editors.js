@@ -35,7 +35,7 @@ export function rangeInputs(what) {
   });
   const byArm = h("textarea", {
     rows: "2",
-    placeholder: "or by arm, one on a line: cheap: 0, 0.1",
+    placeholder: "or by arm, one per line: cheap: 0, 0.1",
     autocomplete: "off",
     "aria-label": `${what}: ranges by arm`,
   });
@@ -92,7 +92,7 @@ export function armsEditor(book, changed) {
         if (safe.checked && rows.length) rows[0].safe.checked = true;
         changed();
       },
-      { class: "icon quiet", "aria-label": "Remove this arm", title: "Remove" },
+      { class: "icon", "aria-label": "Remove this arm", title: "Remove" },
     );
     row.node = h("div", { class: "row", "data-testid": "arms-row" });
     const index = () => rows.indexOf(row);
@@ -244,7 +244,7 @@ export function guardrailsEditor(book, changed) {
         row.node.remove();
         changed();
       },
-      { class: "icon quiet", "aria-label": "Remove this guardrail", title: "Remove" },
+      { class: "icon", "aria-label": "Remove this guardrail", title: "Remove" },
     );
     row.read = () => {
       const found = { name: name.value, [side.value]: numberOrText(value.value) };

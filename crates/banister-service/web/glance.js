@@ -25,7 +25,7 @@ function standing(experiment, certificate, alarms) {
     return ["warn", "⚠ No guarantee", `${open.map((g) => g.name).join(", ")}: this agent may break it in a round`];
   }
   if (open.length) return ["bad", "✕ Not kept", open.map((g) => g.name).join(", ")];
-  const held = certificate.guardrails.filter((g) => g.price > 0 || num(g.slack) === "0").map((g) => g.name);
+  const held = certificate.guardrails.filter((g) => num(g.price) !== "0" || num(g.slack) === "0").map((g) => g.name);
   const all = rails.length === 1 ? "✓ Kept" : rails.length === 2 ? "✓ Both kept" : `✓ All ${rails.length} kept`;
   const sure = `with ${level(experiment.confidence)} confidence`;
   return ["good", all, held.length ? `${sure}; at the limit: ${held.join(", ")}` : `${sure}; none at its limit`];
@@ -106,7 +106,7 @@ export function glance() {
       const { reward, safe } = (!(at && at.all) && state && state.estimates) || {};
       const where = !at || at.all ? "" : at.own ? ` ${at.words}` : " in the pool";
       setText(earns.title, `reward of one ${decisionInWords(experiment)}${where}`);
-      if (experiment.unit) setText(decided.firstChild, `${experiment.unit.name}s decided`);
+      if (experiment.unit) setText(decided.firstChild, `${experiment.unit.name}s`);
       setText(earns.head, reward && reward.mean !== null ? num(reward.mean) : "–");
       setAttr(earns.head, "title", reward ? interval(reward) : null);
       const known = reward && reward.mean !== null;

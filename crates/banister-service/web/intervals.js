@@ -93,8 +93,8 @@ export function scaleHead(name, note) {
       setText(mark, num(threshold));
       setStyle(mark, "left", place(scale, threshold));
       // The threshold has precedence over an end of the scale that it would cover.
-      setStyle(from, "visibility", share < 0.22 ? "hidden" : "visible");
-      setStyle(to, "visibility", share > 0.78 ? "hidden" : "visible");
+      setStyle(from, "visibility", share < 0.3 ? "hidden" : "visible");
+      setStyle(to, "visibility", share > 0.7 ? "hidden" : "visible");
     },
   };
 }

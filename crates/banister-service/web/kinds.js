@@ -41,7 +41,7 @@ export function kindPicker(changed) {
 
 const listOf = (text, between) => text.split(between).map((part) => part.trim()).filter(Boolean);
 
-// Segments by name, one a line; or the fields that they are made from, with those known.
+// Segments by name, one per line; or the fields that they are made from, with those known.
 export function segmentsEditor(book) {
   const by = h(
     "select",
@@ -55,14 +55,14 @@ export function segmentsEditor(book) {
     known = lines("segments-known", "de, mobile\nde, desktop"),
     fields = h("input", { autocomplete: "off", placeholder: "country, device", "data-testid": "segments-fields" });
   const others = "Others are told apart once they are seen.";
-  const named = book.field(["segments"], "Known segments, one a line", names, others);
+  const named = book.field(["segments"], "Known segments, one per line", names, others);
   const made = h(
     "div",
     null,
     book.field(["segments", "segments.fields"], "Fields", fields, "Every decision brings a value of each."),
     book.field(
       ["segments.known"],
-      "Known segments, one a line: a value of every field, in their order",
+      "Known segments, one per line: a value of every field, in their order",
       known,
       others,
     ),

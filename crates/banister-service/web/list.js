@@ -75,8 +75,7 @@ function listRow() {
       const raised = experiment.alarm,
         loud = isLoud(experiment);
       setText(rails, railsInWords(experiment));
-      const kept = experiment.counts.decisions && promises(experiment);
-      setAttr(rails, "class", loud ? "bad" : raised ? "warn" : kept ? "good" : null);
+      setAttr(rails, "class", loud ? "bad" : raised ? "warn" : rails.textContent.startsWith("✓") ? "good" : null);
       setAttr(rails, "title", raised && !experiment.refusing ? reasonInWords(raised.reason) : null);
       setText(created, ago(experiment.created));
       setAttr(created, "title", fullTime(experiment.created));

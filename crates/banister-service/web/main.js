@@ -19,7 +19,7 @@ const who = h("span", { class: "who" }),
         if (open && page) page.role();
       });
     },
-    { class: "small quiet", hidden: true, title: "Forget the token" },
+    { class: "small", hidden: true, title: "Forget the token" },
   );
 
 function header() {
@@ -57,7 +57,6 @@ function header() {
       h("b", null, "banister"),
       h("span", { class: "note" }, "bandits with guardrails"),
     ),
-    h("span", { class: "spacer" }),
     who,
     leave,
     themeToggle(),
@@ -79,6 +78,7 @@ const tokenDialog = h(
   h(
     "form",
     {
+      class: "stack",
       method: "dialog",
       onsubmit: async (event) => {
         event.preventDefault();

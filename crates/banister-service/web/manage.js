@@ -82,7 +82,6 @@ function edit(context, experiment) {
   const shadow = checkbox("Shadow: decide and learn, but the caller does what it wants", experiment.shadow);
   const ttl = h("input", { inputmode: "decimal", value: plain(experiment.ttl_seconds), autocomplete: "off" });
   const outcome = outcomeInputs(experiment.guardrails, experiment.default_outcome);
-  // Learning again has to be declared: every epoch has its share of δ.
   // Elsewhere learning again needs a share of δ that was kept for it.
   const relearns = experiment.agent.kind === "opb" || experiment.agent.on_breach === "relearn";
   const reactions = ["safe", "alert", ...(relearns ? ["relearn"] : [])];
@@ -112,7 +111,9 @@ function edit(context, experiment) {
         ? labelled(
           "Reaction to alarms",
           reaction,
-          "safe: the safe action alone until somebody acknowledges; alert: nothing but the alarm. Holds for alarms from now on.",
+          `safe: the safe action alone until somebody acknowledges; alert: nothing but the alarm${
+            relearns ? "; relearn: what has changed is learned anew" : ""
+          }. Holds for alarms from now on.`,
         )
         : null,
     ),
@@ -182,7 +183,6 @@ export function actions(context) {
   const end = button("Archive", () => archive(context), { class: "danger", "data-testid": "archive", hidden: true });
   const save = (format) =>
     button(format === "csv" ? "CSV" : "Parquet", () => attempt(() => download(context.name, format)), {
-      class: "quiet",
       "data-testid": `export-${format}`,
       title: `Export as ${format}`,
     });

@@ -51,7 +51,7 @@ function explain(audit, guardrail, i, safe, over) {
       ? `: even if every action were as bad as its interval allows, the ${average} ${what}. ${limit}: the guardrail is kept, with ${
         num(certified.slack) === "0" ? "nothing" : num(certified.slack)
       } to spare. ${
-        certified.price > 0
+        num(certified.price) !== "0"
           ? `This guardrail held the policy back: one more unit of room would be worth ${
             num(certified.price)
           } of reward.`

@@ -62,7 +62,7 @@ function segmentRow(guardrails, arms) {
         const limited = g.scope === "each";
         const sign = directionOf(guardrails[i]).low ? "≥" : "≤";
         setText(costs[i], limited ? `${num(g.pessimistic_cost)} ${sign} ${num(g.threshold)}` : num(g.pessimistic_cost));
-        setText(prices[i], g.price > 0 ? num(g.price) : "–");
+        setText(prices[i], num(g.price).replace(/^0$/, "–"));
         setAttr(prices[i], "title", `reward for one more unit of ${g.name}, spent here`);
       });
       show(best, dearest.length > 0);
@@ -171,7 +171,7 @@ export function segmentsPanel(context, experiment) {
     attempt(async () => {
       wanted = Infinity;
       render(await read());
-    }), { class: "quiet more", "data-testid": "all-segments" });
+    }), { class: "more", "data-testid": "all-segments" });
   const node = panel(
     "Policy by segment",
     { hidden: true },

@@ -42,7 +42,7 @@ function requestInputs(experiment, changed) {
       spellcheck: "false",
       value: Array.from({ length: 3 }, () => randomVector(experiment.dimension).join(", ")).join("\n"),
     });
-    parts.push(labelled(`candidate actions (one a line, ${experiment.dimension} numbers each)`, actions));
+    parts.push(labelled(`candidate actions (one per line, ${experiment.dimension} numbers each)`, actions));
   }
   if (experiment.shadow) {
     const safe = experiment.safe || "safe";
@@ -176,14 +176,13 @@ export function tryPanel(context, experiment) {
 
   function sentence() {
     const c = decision.certificate;
-    const safe = decision.safe ? h("span", { class: "tag" }, "safe") : null;
+    const safe = decision.safe ? [" ", h("span", { class: "tag" }, "safe")] : null;
     return [
       h(
         "p",
         { class: "answer-line" },
         decision.shadow ? "It would play " : "Play ",
         h("b", { class: "break" }, decision.action),
-        " ",
         safe,
         `, chosen with probability ${percent(decision.probability)}. `,
         h("a", { href: hrefOf(context.name, decision.id) }, "Why is this safe?"),

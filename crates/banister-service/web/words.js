@@ -84,11 +84,13 @@ export function rangeInWords(signal) {
   return cap === null || cap === undefined ? byArm : `${byArm}, more counts as ${num(cap)}`;
 }
 
-// "at most 0.1", "at least 0.98 × the safe arm's own", "capped mean at most 2".
+// "at most 0.1", "at least 0.98 × the safe arm's own", "capped mean at most 2", "refunds per orders at most 0.05".
 export function limitInWords(guardrail) {
   const { words, value } = directionOf(guardrail);
-  const capped = guardrail.cap === null || guardrail.cap === undefined ? "" : "capped mean ";
-  return `${capped}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
+  const { cap, quantile, ratio } = guardrail;
+  const capped = (cap ?? null) !== null && "capped mean";
+  const what = ratio ? ratio.join(" per ") : quantile ? `quantile ${num(quantile)}` : capped;
+  return `${what ? `${what} ` : ""}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
 }
 
 // How far a mean may move, and what bounds then rest on: of the arm played most, the safe one aside.
@@ -128,8 +130,13 @@ export function shownInWords(experiment, guardrail) {
 export const isExcess = (guardrail) =>
   Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);
 
-export const unitInWords = (guardrail) =>
-  isExcess(guardrail) ? `excess over ${num(directionOf(guardrail).value)} × the safe arm’s mean` : "";
+export function unitInWords(guardrail) {
+  const { ratio, quantile } = guardrail,
+    { low, value } = directionOf(guardrail);
+  if (ratio) return `mean of ${ratio[0]} − ${num(value)} × ${ratio[1]}`;
+  if (quantile) return `share ${low ? "below" : "above"} ${num(value)}`;
+  return isExcess(guardrail) ? `excess over ${num(value)} × the safe arm’s mean` : "";
+}
 
 // What an agent promises about its guardrails.
 const PROMISES = {

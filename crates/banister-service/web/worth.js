@@ -67,17 +67,20 @@ function picker(label, testid, changed) {
 const signed = (v) => (v > 0 ? "+" : "") + num(v === null ? v : Number(v.toPrecision(3)));
 
 function liftRow() {
-  const name = h("th", { scope: "row", class: "break" }),
+  const name = h("span", { class: "clip" }),
     cell = intervalCell(),
+    difference = h("td", { class: "iv-td", "data-label": "difference" }, cell.node),
     share = h("td", { class: "number", "data-label": "in percent" }),
     outcomes = h("td", { class: "number", "data-label": "outcomes" });
   return {
-    node: h("tr", null, name, h("td", { class: "iv-td", "data-label": "difference" }, cell.node), share, outcomes),
+    node: h("tr", null, h("th", { scope: "row" }, name), difference, share, outcomes),
     update({ own, scale }) {
       setText(name, own.arm);
+      setAttr(name, "title", own.arm);
       cell.update({ mean: own.difference.estimate, ...own.difference }, scale, 0);
       const { estimate, lower, upper } = own.percent || {};
-      setText(share, own.percent ? `${signed(estimate)}% (${signed(lower)}%\u00a0to\u00a0${signed(upper)}%)` : "–");
+      const range = `${signed(lower ?? null)}%\u00a0to\u00a0${signed(upper ?? null)}%`;
+      setText(share, !own.percent ? "–" : estimate === null ? range : `${signed(estimate)}% (${range})`);
       setText(outcomes, count(own.outcomes));
     },
   };
@@ -85,7 +88,7 @@ function liftRow() {
 
 export function worthPanel({ name }, experiment) {
   const decision = decisionInWords(experiment),
-    head = scaleHead("difference", `of one ${decision}, to ${experiment.safe || "the safe one"}`),
+    head = scaleHead("difference", `of one ${decision}, to ${clip(experiment.safe || "the safe one", 24)}`),
     chart = bandChart("Lift", `reward of one ${decision} beyond the safe arm’s`, "no difference"),
     body = h("tbody"),
     enough = h("p"),

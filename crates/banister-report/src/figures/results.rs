@@ -62,6 +62,7 @@ impl Figure {
             label: instance.name.clone(),
             panels: (instance.guardrails.iter().enumerate())
                 .map(|(i, guardrail)| panel(instance, i, guardrail))
+                .filter(|p| p.series.iter().any(|s| s.y.iter().any(|&y| y > 0.0)))
                 .collect(),
         };
         Figure {

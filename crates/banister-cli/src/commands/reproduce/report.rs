@@ -26,8 +26,8 @@ pub fn document(parts: &Parts, claims: &[Claim], distances: &ReportTable) -> Doc
                 number(horizon as f64)
             ),
             "Published settings: what produced the paper's figures (clipped Gaussian arms, other constants than the \
-             text states). Paper's text: OPB as specified, on Bernoulli arms. banister: its default, KL intervals \
-             with the least optimism that the lemma allows, on the same Bernoulli arms."
+             text states). Paper's text: OPB as specified, on Bernoulli arms. banister: its default, mixture \
+             intervals and optimism by an index, on the same Bernoulli arms."
                 .into(),
         ],
         sections: [
@@ -38,7 +38,7 @@ pub fn document(parts: &Parts, claims: &[Claim], distances: &ReportTable) -> Doc
                 figures: vec![FigureRef {
                     stem: "paper".into(),
                     caption: "One row per threshold τ. Left: regret, with a band of half a standard deviation. Middle: \
-                              expected cost of the policies, never above τ. Right: expected reward, towards the best \
+                              expected cost of the policies beside τ. Right: expected reward, towards the best \
                               feasible policy's."
                         .into(),
                     figure: paper_figure(&parts.paper).into(),
