@@ -136,57 +136,116 @@ MOVING += ["a cost jumps from 0.1 to 0.3", "a reward falls from 0.9 to 0.4", "a 
 MOVERS = ["opb", "segmented", "s_colts", "ma_ops", "lagrange_bwk", "ucb1"]
 
 
-def moving_tables():
-    """Yields the pages with tables of the suite `moving`, and their rows as the stored result has them."""
-    with open(ROOT / "experiments" / "moving" / "leaderboard.csv", encoding="utf-8") as file:
-        stored = {(row["instance"], row["agent"]): row for row in csv.DictReader(file)}
+#: Instances of the suite `contexts`, and the agents of a table's columns, the first that played.
+SEGMENTS = ["10 segments, 4 arms", "50 segments, 5 arms", "ceiling $3.00e-4, by class"], [["segmented"], ["opb"]]
+FEATURES = (
+    ["linear", "logistic", "per arm", "per arm, logistic", "xor", "quadratic"],
+    [["oplb", "oplb (per arm)"], ["oplb (logistic)", "oplb (per arm, logistic)"], ["oplb (alarms ignored)"]],
+)
 
-    def used(row):
-        return f"{1 - float(row['lost']):.0%}"
 
-    def violating(row):
-        return f"{float(row['violation_share']):.1%}" if int(row["violations"]) else "0"
+def stored(name):
+    """The rows of a stored result."""
+    with open(ROOT / "experiments" / f"{name}.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
-    rows = []
+
+def played(suite):
+    return {(row["instance"], row["agent"]): row for row in stored(f"{suite}/leaderboard")}
+
+
+def used(row):
+    return f"{1 - float(row['lost']):.0%}"
+
+
+def violating(row, digits=1):
+    return f"{float(row['violation_share']):.{digits}%}" if int(row["violations"]) else "0"
+
+
+def plus_minus(row, name, digits, interval="interval"):
+    return f"{float(row[name]):.{digits}f} ± {float(row[interval]):.{digits}f}"
+
+
+def seasons():
+    moving = played("moving")
     for instance, (cost, declared) in SEASONS.items():
-        high, low = (stored[instance, agent] for agent in ("opb, delta = 0.1", "opb"))
-        rows.append(f"| {cost} | {declared} | {used(high)} | {used(low)} | {violating(high)} |")
-    yield "seasons.md", rows
-    rows = []
+        high, low = (moving[instance, agent] for agent in ("opb, delta = 0.1", "opb"))
+        yield cost, declared, used(high), used(low), violating(high)
+
+
+def moving():
+    rows = played("moving")
     for instance in [own for name in MOVING for own in (name, f"{name}, drift declared")]:
-        cells = [stored.get((instance, agent)) for agent in MOVERS]
+        cells = [rows.get((instance, agent)) for agent in MOVERS]
         if any(cells):
-            shown = [f"{used(cell)}, {violating(cell)}" if cell else "refused" for cell in cells]
-            rows.append(f"| {instance} | {' | '.join(shown)} |")
-    yield "compare.md", rows
-    with open(ROOT / "experiments" / "routing" / "moving.csv", encoding="utf-8") as file:
-        stored = list(csv.DictReader(file))
-    rows = []
-    for row in stored:
+            yield instance, *(f"{used(cell)}, {violating(cell)}" if cell else "refused" for cell in cells)
+
+
+def routing():
+    for row in stored("routing/moving"):
         if row["mode"] == "warm":
-            share, overshoot = (
-                f"{float(row[name]):.{digits}f} ± {float(row[name + '_interval']):.{digits}f}"
-                for name, digits in (("share", 2), ("overshoot", 0))
-            )
-            cells = [row["change"], f"${float(row['ceiling']):g}", row["router"], share, f"{float(row['quality']):.3f}"]
-            rows.append(f"| {' | '.join([*cells, overshoot, row['violating'] or '–'])} |")
-    yield "llm-routing.md", rows
-    with open(ROOT / "experiments" / "routing" / "day.csv", encoding="utf-8") as file:
-        stored = list(csv.DictReader(file))
-    rows = []
-    for row in stored:
-        reward = f"{float(row['reward']):.4f} ± {float(row['interval']):.4f}"
-        cells = [f"${row['ceiling']}", row["agent"], row["promise"], reward]
-        cells += [f"{float(row[name]):.3g}" for name in ("dollars", "most_dollars")]
-        cells.append(f"{row['over']} of {row['orders']}")
-        rows.append(f"| {' | '.join(cells)} |")
-    yield "compare.md", rows
+            share = plus_minus(row, "share", 2, "share_interval")
+            overshoot = plus_minus(row, "overshoot", 0, "overshoot_interval")
+            ceiling, quality = f"${float(row['ceiling']):g}", f"{float(row['quality']):.3f}"
+            yield row["change"], ceiling, row["router"], share, quality, overshoot, row["violating"] or "–"
 
 
-@pytest.mark.parametrize(("page", "rows"), list(moving_tables()), ids=["seasons", "compare", "routing", "day"])
-def test_tables_of_means_that_move_are_the_stored_result(page, rows):
-    table = "\n".join(rows)
-    assert table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"
+def day():
+    for row in stored("routing/day"):
+        dollars = [f"{float(row[name]):.3g}" for name in ("dollars", "most_dollars")]
+        over = f"{row['over']} of {row['orders']}"
+        yield f"${row['ceiling']}", row["agent"], row["promise"], plus_minus(row, "reward", 4), *dollars, over
+
+
+def holdout():
+    pairs = {row["agent"]: row for row in stored("holdout/overall") if row["other"] == "opb"}
+    for row in stored("holdout/ranks"):
+        pair = pairs.get(row["agent"])
+        if row["group"] == "safe in every round" and row["mean_rank"] and pair:
+            mean, low, high = (f"{float(pair[f'difference{end}']):.0%}" for end in ("", "_low", "_high"))
+            few = "" if pair["instances"] == row["instances"] else f" ({pair['instances']} instances)"
+            lost = f"{mean} ({low} to {high}){few}".replace("-", "−")
+            yield f"`{row['agent']}`", f"{float(row['mean_rank']):.2f}", lost, f"{pair['won']}, {pair['lost']}"
+
+
+def thresholds():
+    for row in stored("paper/thresholds"):
+        share = int(row["runs_that_violate"]) / int(row["runs"])
+        yield row["threshold"], plus_minus(row, "regret", 0), f"{share:.2%}"
+
+
+def contexts(instances, columns):
+    rows = played("contexts")
+    for instance in instances:
+        cells = [next((rows[instance, own] for own in agents if (instance, own) in rows), None) for agents in columns]
+        yield instance, *(f"{used(cell)}, {violating(cell, 2)}" if cell else "–" for cell in cells)
+
+
+TABLES = {
+    "seasons": ("seasons.md", seasons()),
+    "moving": ("compare.md", moving()),
+    "routing": ("llm-routing.md", routing()),
+    "day": ("compare.md", day()),
+    "holdout": ("compare.md", holdout()),
+    "thresholds": ("reproducing.md", thresholds()),
+    "segments": ("compare.md", contexts(*SEGMENTS)),
+    "features": ("compare.md", contexts(*FEATURES)),
+}
+
+
+@pytest.mark.parametrize(("page", "rows"), TABLES.values(), ids=TABLES)
+def test_tables_are_the_stored_result(page, rows):
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    assert table and table in (ROOT / "docs" / page).read_text(encoding="utf-8"), f"docs/{page} should have\n{table}"
+
+
+def test_times_are_lines_of_stored_measurements():
+    files = (ROOT / "benches" / "results").iterdir()
+    measured = {line for file in files for line in file.read_text(encoding="utf-8").splitlines()}
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8").partition("## Why it is fast")[0]
+    blocks = [*re.findall(r"```text\n(.*?)```", page, flags=re.S), *re.findall(r"^\|.*$", page, flags=re.M)]
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert lines and not [line for line in lines if line not in measured]
 
 
 #: Rows of README's table: their name, their arms, and instance and agent of the stored runs.
@@ -227,11 +286,10 @@ def grouped(x, digits=0):
 
 
 def test_regrets_are_those_of_the_stored_runs_of_reproduce():
-    with open(ROOT / "experiments" / "paper" / "runs.csv", encoding="utf-8") as file:
-        stored = list(csv.DictReader(file))
+    runs = stored("paper/runs")
 
     def values(instance, agent, column="regret"):
-        own = [float(row[column]) for row in stored if (row["instance"], row["agent"]) == (instance, agent)]
+        own = [float(row[column]) for row in runs if (row["instance"], row["agent"]) == (instance, agent)]
         assert own, (instance, agent)
         return own
 
@@ -246,8 +304,8 @@ def test_regrets_are_those_of_the_stored_runs_of_reproduce():
         limits = [values(instance + suffix, "banister", "limit")[0] for instance in TAUS]
         row = " | ".join(grouped(limit, int(0 < limit < 10)) for limit in limits)
         assert f"| *limit* | {arms} | {row} |" in readme, row
-    violating = [int(row["violations"]) for row in stored if row["instance"].startswith("τ") and int(row["violations"])]
-    assert violating == [110] and "at τ = 0.2, in 110 of\nits million rounds" in readme
+    broken = [int(row["violations"]) for row in runs if row["instance"].startswith("τ") and int(row["violations"])]
+    assert broken == [110] and "at τ = 0.2, in 110 of\nits million rounds" in readme
     page = (ROOT / "docs" / "reproducing.md").read_text(encoding="utf-8")
     for name, instances, agent, spread in REPRODUCED:
         cells = []

@@ -536,7 +536,10 @@ def test_answers_to_tracking_events(service):
     assert paid["flags"]["checkout"]["outcome"]["status"] == "pending" and "problem" not in paid
     assert misspelt["flags"] == opened["flags"] == {}
     assert misspelt["problem"]["detail"] == "no flag has a rule for the event `piad`; did you mean `paid`?"
-    assert (opened["problem"]["status"], opened["problem"]["detail"]) == (404, "no flag has a rule for the event `opened`")
+    assert (opened["problem"]["status"], opened["problem"]["detail"]) == (
+        404,
+        "no flag has a rule for the event `opened`",
+    )
     assert complaint["flags"]["checkout"]["status"] == 404
     Document(service.get("/openapi.json").ok(200)).check("POST", "/v1/track", answer)
     tracked().problem(422, "events")

@@ -197,7 +197,9 @@ def test_an_unknown_cost_says_what_costs_there_are(server):
         report = {"decision": decision, "reward": 0, "costs": costs}
         return server.post(f"/v1/experiments/{experiment}/outcomes", report).problem(422, "costs.clicks")["allowed"]
 
-    assert refused("two", {"clicks": 1}) == "must be the name of a declared guardrail or signal (complaints, conversion)"
+    assert (
+        refused("two", {"clicks": 1}) == "must be the name of a declared guardrail or signal (complaints, conversion)"
+    )
     server.post("/v1/experiments", ARMS | {"name": "free", "guardrails": []}).ok(201)
     assert refused("free", {"clicks": 1}) == "the experiment declares no guardrail or signal: leave it out"
 

@@ -20,9 +20,10 @@ const ROUTING: Environment = Environment {
     requirements: "benches/routing/requirements.txt",
 };
 
-pub const STEPS: [Step; 4] = [
+pub const STEPS: [Step; 5] = [
     Step::new("rust", &[Need::Python(RUST)], rust),
     Step::new("python", &[Need::Python(PYTHON)], python),
+    Step::new("leases", &[Need::Debian("nodejs", &["node"])], leases),
     Step::new("service", &[Need::Debian("wrk", &["wrk"])], service),
     Step::new("routing", &[Need::Python(ROUTING)], routing),
 ];
@@ -43,16 +44,37 @@ fn python() -> Outcome {
     if let Err(message) = pip(PYTHON, &["install", "contextualbandits>=0.3.27,<0.4"]) {
         eprintln!("xtask: going on without contextualbandits: {message}");
     }
-    pip(PYTHON, &["install", &format!("{}[client]", root().display())])?;
+    pip(
+        PYTHON,
+        &["install", &format!("{}[client]", root().display())],
+    )?;
     cargo(&["build", "--release", "--locked", "-p", "banisterd"])?;
     // Python looks beside the script first, not in the checkout, so this is the wheel.
-    for script in ["python_speed.py", "python_sweep.py", "client_cpu.py", "leases.py"] {
+    for script in [
+        "python_speed.py",
+        "python_sweep.py",
+        "client_cpu.py",
+        "leases.py",
+    ] {
         run(Command::new(PYTHON.python())
             .arg(root().join("benches").join(script))
             .env("BANISTERD", target().join("release").join("banisterd"))
             .current_dir(root()))?;
     }
     Ok(())
+}
+
+/// Decisions under a lease, without a network: in Rust and in JavaScript.
+fn leases() -> Outcome {
+    let example = ["--features", "lease", "--example", "lease_speed"];
+    cargo(
+        &[
+            &["run", "--release", "--locked", "-p", "banister"],
+            &example[..],
+        ]
+        .concat(),
+    )?;
+    run(Command::new("node").arg(root().join("benches/leases.mjs")))
 }
 
 /// The service under load, from a second process on this machine.

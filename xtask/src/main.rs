@@ -24,7 +24,7 @@ use setup::{Environments, Setup};
 const USAGE: &str = "\
 usage: cargo xtask check                        formatting, clippy and the fast tests
        cargo xtask test [STEP...]               everything, or steps of: fmt clippy lint doc paper rust python package
-       cargo xtask bench [PART...]              beside others: rust python service routing
+       cargo xtask bench [PART...]              beside others: rust python leases service routing
        cargo xtask client                       the Python client's types, from the service's OpenAPI document
        cargo xtask book                         docs/: the reference made anew, and the book in target/book
        cargo xtask paper                        docs/paper: figures from results on disk, HTML and PDF

@@ -1,7 +1,7 @@
 //! The LPs of an agent that plays on policy.
 
 use banister::solve::{Lp, LpSolver};
-use banister::{Guardrail, Intervals, Opb, OpbConfig, Optimism, Problem};
+use banister::{Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -55,7 +55,8 @@ impl World {
         for row in &mut costs {
             row[SAFE] = 0.05;
         }
-        let pulls: Vec<u64> = (0..k).map(|_| 10 + (490.0 * uniform()) as u64).collect();
+        // With fewer, two of many arms often have the same bounds, which is another problem.
+        let pulls: Vec<u64> = (0..k).map(|_| 100 + (900.0 * uniform()) as u64).collect();
         let thresholds = vec![0.5; m];
         let problem = Problem {
             arms: (0..k).map(|a| format!("arm {a}")).collect(),
@@ -74,6 +75,8 @@ impl World {
             intervals: Some(Intervals::Paper),
             optimism: Optimism::Paper,
             horizon: Some(100_000_000),
+            // The log plays what no policy would: an alarm would have it forgotten.
+            on_breach: Some(OnBreach::Alert),
             ..OpbConfig::default()
         };
         let mut world = Self {
