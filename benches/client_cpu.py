@@ -13,8 +13,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import banister
 from service import running
+
+import banister
 
 
 def blocking(url: str, rounds: int) -> None:

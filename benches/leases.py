@@ -8,8 +8,9 @@ from __future__ import annotations
 import statistics
 import time
 
-from banister.client import Client, Lease
 from service import running
+
+from banister.client import Client, Lease
 
 COUNT = 10_000
 UNITS = {

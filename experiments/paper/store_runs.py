@@ -39,7 +39,8 @@ def thresholds(folder: Path) -> list[dict[str, object]]:
         violations = [int(row["violations"]) for row in own]
         spread = 1.96 * stdev(regrets) / len(own) ** 0.5
         violating = sum(count > 0 for count in violations)
-        rows.append(dict(zip(THRESHOLDS, [tau, len(own), fmean(regrets), spread, violating, sum(violations)])))
+        values = [tau, len(own), fmean(regrets), spread, violating, sum(violations)]
+        rows.append(dict(zip(THRESHOLDS, values, strict=True)))
     return rows
 
 

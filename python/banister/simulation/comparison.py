@@ -246,8 +246,8 @@ class ComparisonResult(SimulationResult):
     def published(self) -> dict[str, Any]:
         """Published numbers beside ours, with the margin and the verdict.
 
-        A number "agrees" when two one-sided tests at 5% show that ours is within the margin, "differs" when ours is shown
-        to be outside, and is "undecided" else; "other horizon" and "absent" say why there is nothing to compare.
+        A number "agrees" when two one-sided tests at 5% show that ours is within the margin, "differs" when ours is
+        shown to be outside, and is "undecided" else; "other horizon" and "absent" say why there is nothing to compare.
         """
         return self._compared.table("published").columns()
 
