@@ -12,7 +12,7 @@ use banister_terminal::{Failure, Report};
 
 /// Reads and checks one experiment file, with the command line's overrides.
 pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment, Failure> {
-    let text = read_text(path)?;
+    let text = read_experiment_text(path)?;
     let stem = path
         .file_stem()
         .map_or("experiment".into(), |s| s.to_string_lossy());
@@ -25,13 +25,28 @@ pub fn read_experiment(path: &Path, overrides: &Simulation) -> Result<Experiment
 
 /// Reads one experiment file for its instance alone; its agents are not looked at.
 pub fn read_instance(path: &Path, horizon: Option<u64>) -> Result<Experiment, Failure> {
-    let (text, source) = (read_text(path)?, path.display().to_string());
+    let (text, source) = (read_experiment_text(path)?, path.display().to_string());
     let mut config: ExperimentConfig = from_toml(&source, &text)?;
     config.run.horizon = horizon.unwrap_or(config.run.horizon);
     let folder = path.parent().unwrap_or(Path::new(""));
     config
         .check_without_agents("", folder)
         .map_err(|error| check_failure(&source, &text, &error))
+}
+
+/// The text of an experiment file, or an error that says how to begin one.
+pub fn read_experiment_text(path: &Path) -> Result<String, Failure> {
+    if path.exists() {
+        return read_text(path);
+    }
+    let shown = path.display();
+    Err(Failure::from(Report {
+        message: format!("there is no file `{shown}`"),
+        help: Some(format!(
+            "`banister init {shown}` writes an example to start from"
+        )),
+        place: None,
+    }))
 }
 
 /// The text of a file.
@@ -41,15 +56,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 
 /// The error about a file that cannot be read.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    let shown = path.display();
-    let is_absent = error.kind() == std::io::ErrorKind::NotFound;
-    let is_experiment = path.extension().is_some_and(|own| own == "toml");
-    let help = format!("`banister init {shown}` writes an example to start from");
-    Failure::from(Report {
-        message: format!("cannot read `{shown}`: {error}"),
-        help: (is_absent && is_experiment).then_some(help),
-        place: None,
-    })
+    Failure::input(format!("cannot read `{}`: {error}", path.display()))
 }
 
 /// An error about a word, with the nearest one that was probably meant.

@@ -386,7 +386,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_written() {
             &["compare", "--suite", "linear", "--agents", "opb"],
             "--skip-unfit",
         ),
-        (&["compare", "nowhere.toml"], "cannot read `nowhere.toml`"),
+        (&["compare", "nowhere.toml"], "banister init nowhere.toml"),
         (&["compare", "wrong.toml"], "much"),
         (
             &["compare", "sweep.toml", "--heat-map", "at_most,horizon"],

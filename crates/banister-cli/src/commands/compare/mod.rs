@@ -195,7 +195,7 @@ fn stem(path: &Path) -> String {
 /// The instances of a file, lists of values in it expanded.
 fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
     let shown = path.display().to_string();
-    let text = input::read_text(path)?;
+    let text = input::read_experiment_text(path)?;
     let table: toml::Value = input::from_toml(&shown, &text)?;
     if let Some((field, value)) = not_finite(&table, String::new()) {
         let error = banister::Error::invalid(field, value, "only finite numbers are allowed");
