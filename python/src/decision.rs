@@ -124,6 +124,11 @@ impl Policy {
         Some(&self.core.segment.as_ref()?.name)
     }
 
+    /// What its segment costs beyond the bound over all, by guardrail.
+    pub(crate) fn excess(&self) -> &[f64] {
+        self.core.segment.as_ref().map_or(&[], |own| &own.excess)
+    }
+
     /// The alarm as a Python object.
     fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
         let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());

@@ -360,6 +360,7 @@ impl AgentState {
             action: drawn,
             segment: decision.segment_name(),
             safe_probability: policy.batch.is_none().then_some(safe),
+            excess: policy.excess(),
             time: policy.time,
         };
         let sums = self.keeps_sums();
@@ -400,6 +401,7 @@ impl AgentState {
                     action,
                     segment: one.policy.segment_name(),
                     safe_probability: Some(one.safe),
+                    excess: one.policy.excess(),
                     time: one.policy.time,
                 };
                 match (is_kept, pending.segment) {
@@ -513,6 +515,7 @@ impl AgentState {
             costs: &costs[i * m..(i + 1) * m],
             origin: origin(one),
             time: one.policy.time,
+            claims: one.policy.core.claims(one.drawn),
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
         taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;
@@ -540,10 +543,7 @@ impl AgentState {
         move |one| match one.policy.batch {
             _ if !is_one_batch || one.serial <= reset_after => Origin::Logged,
             None => Origin::Announced(one.serial),
-            Some(_) if is_in_order => Origin::InOrder {
-                decision: one.serial,
-                safe_probability: one.safe_probability(),
-            },
+            Some(_) if is_in_order => Origin::InOrder(one.serial),
             Some(_) => Origin::Logged,
         }
     }

@@ -33,8 +33,8 @@ pub trait Agent: Send {
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error>;
 
     /// Announces that an action was drawn and that its outcome comes later. Arms share δ in the order in which they are
-    /// first drawn, which no outcome may influence; the monitor restores the order of decisions. Outcomes that come at
-    /// once need no announcement.
+    /// first drawn, which no outcome may influence; what segments share is learned in the order of decisions. Outcomes
+    /// that come at once need no announcement.
     fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
         let _ = pending;
         Ok(())

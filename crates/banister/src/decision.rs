@@ -5,8 +5,9 @@ use banister_solve::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::monitor::{Alarm, Assumption};
+use crate::monitor::{Alarm, Assumption, Origin};
 use crate::problem::Guardrail;
+use crate::round::{Choice, Claim, Outcome};
 
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,11 @@ pub struct Decision {
     /// Part of its length that the action drawn is played at: x becomes `scale`·x, for agents whose
     /// safe action is x_0 = 0. Such an outcome is taken by its features ([`crate::Choice::Offered`]).
     pub scale: f64,
+    /// Actions of the policy that it claims something about that an outcome could refute, by increasing number: none of
+    /// an arm that may cost anything, or where nothing is watched.
+    pub claimed: Vec<usize>,
+    /// The claims about each of those in turn, one per guardrail, in standard units.
+    pub claims: Vec<Claim>,
     /// One entry per guardrail.
     pub guardrails: Vec<GuardrailCertificate>,
     /// π·V in reward units: on the event that the intervals hold, at least the best feasible
@@ -59,6 +65,9 @@ pub struct SegmentCertificate {
     /// Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known
     /// exactly.
     pub by_frequencies: Vec<f64>,
+    /// Its own pessimistic cost beyond each guardrail's over all segments, in standard units: not positive on average as
+    /// long as segments come as often as certified. 0 for a guardrail in each.
+    pub excess: Vec<f64>,
 }
 
 /// Probabilities with which an agent's promises hold, over all rounds at once.
@@ -198,6 +207,8 @@ impl Default for Decision {
         Self {
             policy: Vec::new(),
             scale: 1.0,
+            claimed: Vec::new(),
+            claims: Vec::new(),
             guardrails: Vec::new(),
             optimistic_reward: 0.0,
             solver: SolverReport::default(),
@@ -245,6 +256,36 @@ impl Decision {
             .iter()
             .find(|entry| entry.0 == arm)
             .map_or(0.0, |entry| entry.1)
+    }
+
+    /// Claims about an action, one per guardrail; `None` where none were made.
+    #[inline]
+    pub fn claims(&self, action: usize) -> Option<&[Claim]> {
+        let m = self.guardrails.len();
+        let place = self.claimed.binary_search(&action).ok()?;
+        self.claims.get(place * m..(place + 1) * m)
+    }
+
+    /// Claims that an outcome is tested against: its own, or of an arm's that came at once those of this decision.
+    #[inline]
+    pub(crate) fn claims_about<'a>(&'a self, outcome: &Outcome<'a>) -> Option<&'a [Claim]> {
+        // What was offered by features may go by any number.
+        let is_plain =
+            outcome.origin == Origin::Immediate && !matches!(outcome.choice, Choice::Offered(_));
+        let own = || is_plain.then(|| self.claims(outcome.action))?;
+        outcome.claims.or_else(own)
+    }
+
+    /// Makes claims about an action beyond those that have some.
+    pub(crate) fn claim(&mut self, action: usize, claims: impl Iterator<Item = Claim>) {
+        self.claimed.push(action);
+        self.claims.extend(claims);
+    }
+
+    /// Forgets what is claimed.
+    pub(crate) fn unclaim(&mut self) {
+        self.claimed.clear();
+        self.claims.clear();
     }
 
     /// The certificate by names.

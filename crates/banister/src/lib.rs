@@ -120,7 +120,7 @@ pub use safe_cost::UnknownSafeCost;
 // what happens,
 pub use decision::{Decision, Fallback};
 pub use monitor::{OnBreach, Origin};
-pub use round::{Choice, Outcome, Pending, Round};
+pub use round::{Choice, Claim, Outcome, Pending, Round};
 // who decides,
 pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
 pub use floors::Floors;

@@ -2,6 +2,9 @@
 //!
 //! No call has to precede another: what a call needs is in its arguments.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::decision::Fallback;
 use crate::monitor::Origin;
 
@@ -84,6 +87,21 @@ pub struct Outcome<'a> {
     pub origin: Origin,
     /// Time of that decision, as in its [`Round`]; that of the last round if absent.
     pub time: Option<f64>,
+    /// One claim per guardrail, as that decision made them of the action ([`crate::Decision::claims`]). Of an arm's
+    /// that came at once those of the last decision if absent; else none, and no breach is looked for in it.
+    pub claims: Option<&'a [Claim]>,
+}
+
+/// What a decision claims of an action that it may draw, under a guardrail and in standard units: E[slope·y] ≤ bound, y
+/// being its own cost. The bound is the end of the action's interval and the policy's slack. That is all that the outcome
+/// is tested against, whenever it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// 1, but of the safe action under a guardrail that is relative to it (π_0 − f)/π_0.
+    pub slope: f64,
+    /// Most that the mean of slope·y is.
+    pub bound: f64,
 }
 
 impl<'a> Outcome<'a> {
@@ -98,6 +116,7 @@ impl<'a> Outcome<'a> {
             costs,
             origin: Origin::Immediate,
             time: None,
+            claims: None,
         }
     }
 
@@ -119,9 +138,12 @@ pub struct Pending<'a> {
     pub action: usize,
     /// Segment of the round.
     pub segment: Option<&'a str>,
-    /// Probability that the policy gave the safe action, where outcomes come in any order: the breach detectors then
-    /// restore the order of decisions. `None` where outcomes come in that order.
+    /// Probability that the policy gave the safe action, where outcomes come in any order: what segments share is then
+    /// learned in the order of decisions. `None` where outcomes come in that order.
     pub safe_probability: Option<f64>,
+    /// The segment's own cost beyond the bound on the mean over all segments, by guardrail
+    /// ([`crate::decision::SegmentCertificate::excess`]); empty where there are no segments.
+    pub excess: &'a [f64],
     /// Time of its [`Round`]; that of the last round if absent.
     pub time: Option<f64>,
 }

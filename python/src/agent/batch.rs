@@ -375,6 +375,7 @@ pub(super) fn observe(
             costs: &flat[row(i, flat)],
             origin,
             time: None,
+            claims: None,
         });
         let taken = state.announce();
         let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));

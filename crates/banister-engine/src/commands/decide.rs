@@ -254,6 +254,7 @@ impl Command for Decide {
         }
         let policy = is_shared.then(|| transaction.cite(key, &published));
         let names = candidate_names(&candidates);
+        let (claims, excess) = published.claimed(action, shadow);
         let event = Arc::new(DecisionEvent {
             request: digest,
             policy,
@@ -270,6 +271,8 @@ impl Command for Decide {
             propensity: request.propensity,
             segment,
             time,
+            claims,
+            excess,
         });
         if let Some(record) = &standing {
             let answer = transaction.move_unit(record, event, info)?;

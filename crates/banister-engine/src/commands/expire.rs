@@ -102,11 +102,7 @@ impl Transaction<'_> {
         let event = match outcome {
             Ok(Some(outcome)) => {
                 *self.outcomes.entry(key).or_default() += 1;
-                let policy = self.policy_of(&record.event)?;
-                Event::Matured {
-                    safe_probability: policy.probability(policy.safe),
-                    outcome,
-                }
+                Event::Matured(outcome)
             }
             Ok(None) if !record.event.shadow => self.missing(&record.event)?,
             _ => Event::Lapsed,
@@ -116,7 +112,7 @@ impl Transaction<'_> {
             ..OutcomeSoFar::default()
         };
         self.reported.insert(record.number, settled);
-        let is_learned = matches!(event, Event::Matured { .. });
+        let is_learned = matches!(event, Event::Matured(_));
         self.write_report(key, record.number, event);
         if is_learned {
             self.charge(key, &record, &part.costs);

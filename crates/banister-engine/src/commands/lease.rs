@@ -247,6 +247,7 @@ impl Command for Expose {
         }
         *others += 1;
         let time = transaction.drift_time_at(key, made);
+        let (claims, excess) = published.claimed(action, false);
         let decision = Arc::new(DecisionEvent {
             policy: Some(lease),
             action,
@@ -255,6 +256,8 @@ impl Command for Expose {
             draw,
             segment: segment.clone(),
             time,
+            claims,
+            excess,
             ..DecisionEvent::default()
         });
         match standing {

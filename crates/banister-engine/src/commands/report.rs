@@ -352,6 +352,7 @@ impl Transaction<'_> {
             by_default,
             segment: event.segment.clone(),
             time: event.time,
+            claims: event.claims.clone(),
         };
         let choice = |features| experiment.info.choice(features);
         let observed = outcome.observed(choice, Origin::Logged);

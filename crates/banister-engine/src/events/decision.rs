@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use banister::Claim;
 use serde::{Deserialize, Serialize};
 
 use super::PublishedPolicy;
@@ -36,6 +37,10 @@ pub struct DecisionEvent {
     pub propensity: Option<f64>,
     /// Segment that it was made in, where decisions have one.
     pub segment: Option<Arc<str>>,
+    /// Claims about its action, and its segment's own excess ([`banister::Decision::claims`]): what its outcome and its
+    /// context are tested against. Empty in shadow mode.
+    pub claims: Vec<Claim>,
+    pub excess: Vec<f64>,
     /// Its time as declared drift counts it, where there is one: seconds since the experiment was created, or the number
     /// of the decision in it.
     pub time: Option<f64>,
@@ -54,6 +59,8 @@ impl DecisionEvent {
             features: self.features.clone(),
             context: self.context.clone(),
             segment: self.segment.clone(),
+            claims: self.claims.clone(),
+            excess: self.excess.clone(),
             ..*self
         })
     }

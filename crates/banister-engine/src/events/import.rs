@@ -68,6 +68,7 @@ impl Import {
                     Some(&(is_first, is_blind)) => Origin::Sampled { is_first, is_blind },
                 },
                 time: None,
+                claims: None,
             })
     }
 }

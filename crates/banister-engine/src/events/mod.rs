@@ -45,11 +45,7 @@ pub enum Event {
     Lapsed,
     Imported(Import),
     /// A decision's time to live is over, and this is its outcome.
-    Matured {
-        outcome: OutcomeEvent,
-        /// Probability that the decision's policy gave the safe action.
-        safe_probability: f64,
-    },
+    Matured(OutcomeEvent),
     /// A decision's time to live is over, and its outcome never came; or it was cancelled.
     Missing {
         action: u32,
@@ -133,7 +129,7 @@ impl Event {
             Self::Part(_) | Self::Added { .. } | Self::Moved { from: None, .. } => EventKind::Part,
             Self::Outcome(_)
             | Self::Lapsed
-            | Self::Matured { .. }
+            | Self::Matured(_)
             | Self::Missing { .. }
             | Self::Moved { .. } => EventKind::Outcome,
             Self::Imported(_) => EventKind::Import,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::{Choice, Origin, Outcome};
+use banister::{Choice, Claim, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::{Author, DecisionEvent, Event, Record};
@@ -35,6 +35,8 @@ pub struct OutcomeEvent {
     pub segment: Option<Arc<str>>,
     /// Time of its decision ([`crate::DecisionEvent::time`]).
     pub time: Option<f64>,
+    /// Claims of its decision, if it made any.
+    pub claims: Vec<Claim>,
 }
 
 impl OutcomeEvent {
@@ -52,6 +54,7 @@ impl OutcomeEvent {
             costs: &self.costs,
             origin,
             time: self.time,
+            claims: (!self.claims.is_empty()).then_some(&self.claims),
         }
     }
 }
@@ -141,7 +144,7 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
                 so_far.complete = Some(true);
                 so_far.moved = Some((record.number, decision));
             }
-            Event::Outcome(outcome) | Event::Matured { outcome, .. } => {
+            Event::Outcome(outcome) | Event::Matured(outcome) => {
                 so_far = OutcomeSoFar {
                     reports: std::mem::take(&mut so_far.reports),
                     ..OutcomeSoFar::from(&outcome)

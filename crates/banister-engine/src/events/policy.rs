@@ -8,7 +8,7 @@ use banister::decision::{GuardrailCertificate, SolverReport};
 use banister::solve::Status;
 use banister::toolkit::CheckedProblem;
 use banister::toolkit::Standard;
-use banister::{Agent, ArmEstimate, Decision, Error, Estimate, Fallback, Round};
+use banister::{Agent, ArmEstimate, Claim, Decision, Error, Estimate, Fallback, Round};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -283,6 +283,16 @@ impl PublishedPolicy {
     pub fn draw(&self, uniform: f64) -> (u32, f64) {
         let action = self.decision.draw(uniform) as u32;
         (action, self.probability(action))
+    }
+
+    /// What it claims of a drawn action, and its segment's own excess; nothing where it was not played.
+    pub(crate) fn claimed(&self, action: u32, shadow: bool) -> (Vec<Claim>, Vec<f64>) {
+        if shadow {
+            return Default::default();
+        }
+        let claims = self.claims(action as usize).unwrap_or_default().to_vec();
+        let segment = self.segment.as_ref();
+        (claims, segment.map_or(Vec::new(), |own| own.excess.clone()))
     }
 
     pub fn probability(&self, action: u32) -> f64 {

@@ -60,8 +60,6 @@ pub struct ExperimentState {
     pub alarms: Vec<RecordedAlarm>,
     /// Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     pub evidence: Vec<EvidenceView>,
-    /// One decision in this many is watched for breaches; more than 1 where outcomes come very late.
-    pub watched_one_in: u64,
 }
 
 /// An arm now.
@@ -161,7 +159,6 @@ impl Query for ReadState {
             alarm: alarm(experiment, &sets, now),
             alarms: experiment.open_alarms().cloned().collect(),
             evidence: evidence(experiment, learned.monitor.as_ref()),
-            watched_one_in: learned.monitor.as_ref().map_or(1, Monitor::stride),
         })
     }
 }

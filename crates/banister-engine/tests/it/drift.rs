@@ -86,6 +86,7 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
                 action,
                 segment: None,
                 safe_probability: Some(decision.probability(0)),
+                excess: &[],
                 time: Some(time),
             };
             twin.announce(&pending).unwrap();

@@ -387,7 +387,7 @@ impl Log {
                 self.settle(record)?;
                 self.outcomes.entry(key).or_default().push(number);
             }
-            Event::Matured { .. } | Event::Missing { .. } | Event::Lapsed => {
+            Event::Matured(_) | Event::Missing { .. } | Event::Lapsed => {
                 let decision = self.settle(record)?;
                 let ttl = (self.ttls.get(&key).copied().flatten()).ok_or("has no time to live")?;
                 let age = (self.elapsed[&number] - self.elapsed[&decision]) as f64 / 1e6;
@@ -396,7 +396,7 @@ impl Log {
                     "expires decision {decision} after {age} s of {ttl} s"
                 );
                 self.expired = Some((decision, ttl));
-                if let Event::Matured { outcome, .. } = &event {
+                if let Event::Matured(outcome) = &event {
                     self.pay(record, outcome.costs.first().copied());
                     self.outcomes.entry(key).or_default().push(number);
                 }

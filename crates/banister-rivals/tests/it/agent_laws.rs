@@ -93,6 +93,7 @@ impl Case {
             costs: &report.costs,
             origin: report.origin,
             time: None,
+            claims: None,
         }
     }
 
@@ -336,6 +337,7 @@ fn a_restored_agent_and_the_one_that_was_saved_go_on_bit_by_bit() {
                     action: case.problem.safe,
                     segment: case.draw_round(&mut Random::new(1)).segment,
                     safe_probability: Some(0.5),
+                    excess: &[],
                     time: None,
                 };
                 live.announce(&pending).expect("an arm");
@@ -617,6 +619,7 @@ fn late_outcomes_in_any_order_teach_what_they_teach_at_once() {
                 action: report.action,
                 segment: report.given.segment,
                 safe_probability: Some(0.5),
+                excess: &[],
                 time: None,
             };
             // Actions that were offered by features have no number of their own.

@@ -258,10 +258,8 @@ fn audit_event(record: &Record) -> Result<AuditEvent, Problem> {
         Event::Missing { .. } | Event::Lapsed if author.name() != Author::ENGINE => "cancelled",
         Event::Part(_) | Event::Added { .. } => "part",
         Event::Moved { .. } => "moved",
-        Event::Outcome(outcome) | Event::Matured { outcome, .. } if !outcome.by_default => {
-            "outcome"
-        }
-        Event::Outcome(_) | Event::Matured { .. } | Event::Lapsed => "default",
+        Event::Outcome(outcome) | Event::Matured(outcome) if !outcome.by_default => "outcome",
+        Event::Outcome(_) | Event::Matured(_) | Event::Lapsed => "default",
         Event::Missing { .. } => "missing",
         _ => "decision",
     };

@@ -1,6 +1,6 @@
 //! Outcomes on their way: late, out of order, in batches.
 
-use banister::{Agent, Choice, Error, Origin, Outcome};
+use banister::{Agent, Choice, Claim, Error, Origin, Outcome};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -29,6 +29,7 @@ struct Late {
     length: usize,
     in_context: bool,
     reward: f64,
+    is_claimed: bool,
 }
 
 /// Outcomes due in the same round.
@@ -38,6 +39,8 @@ struct Slot {
     /// The features of all outcomes in a row, and the costs.
     features: Vec<f64>,
     costs: Vec<f64>,
+    /// Those of unwatched agents make no claims.
+    claims: Vec<Claim>,
 }
 
 impl DelayQueue {
@@ -101,9 +104,11 @@ impl DelayQueue {
             length: features.len(),
             in_context,
             reward: outcome.reward,
+            is_claimed: outcome.claims.is_some(),
         });
         slot.features.extend_from_slice(features);
         slot.costs.extend_from_slice(outcome.costs);
+        (slot.claims).extend_from_slice(outcome.claims.unwrap_or_default());
     }
 
     /// Delivers to the agent what is due after round `t`.
@@ -118,10 +123,13 @@ impl DelayQueue {
         self.waiting.outcomes.append(&mut due.outcomes);
         self.waiting.features.append(&mut due.features);
         self.waiting.costs.append(&mut due.costs);
+        self.waiting.claims.append(&mut due.claims);
         if !(t + 1).is_multiple_of(self.batch) {
             return Ok(());
         }
         let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
+        let mut claims = self.waiting.claims.chunks_exact(self.guardrails.max(1));
+        let mut claimed = |late: &Late| late.is_claimed.then(|| claims.next()).flatten();
         for late in &self.waiting.outcomes {
             let (x, later) = features.split_at(late.length);
             let (c, others) = costs.split_at(self.guardrails);
@@ -139,12 +147,14 @@ impl DelayQueue {
                 costs: c,
                 origin: Origin::Announced(late.decision),
                 time: None,
+                claims: claimed(late),
             })?;
             (features, costs) = (later, others);
         }
         self.waiting.outcomes.clear();
         self.waiting.features.clear();
         self.waiting.costs.clear();
+        self.waiting.claims.clear();
         Ok(())
     }
 }

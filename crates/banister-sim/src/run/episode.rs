@@ -1,6 +1,6 @@
 //! The rounds of a run: decide, judge, draw, pull, observe.
 
-use banister::{Agent, Choice, Decision, Error, Origin, Outcome, Pending};
+use banister::{Agent, Choice, Claim, Decision, Error, Origin, Outcome, Pending};
 use rand_chacha::ChaCha8Rng;
 
 use super::delay::DelayQueue;
@@ -29,6 +29,9 @@ pub(crate) struct Episode {
     common: Vec<ChaCha8Rng>,
     /// Room for the features of a scaled action.
     scaled: Vec<f64>,
+    /// Claims about the action drawn, and the segment's own excess.
+    claims: Vec<Claim>,
+    excess: Vec<f64>,
 }
 
 impl Episode {
@@ -57,6 +60,8 @@ impl Episode {
                 .map(|number| stream(config.seed, COMMON * (run + 1) + number))
                 .collect(),
             scaled: Vec::new(),
+            claims: Vec::new(),
+            excess: Vec::new(),
             rng: stream(config.seed, experiment.first_stream() + run),
             queue: DelayQueue::new(
                 config,
@@ -79,6 +84,8 @@ impl Episode {
         rounds: std::ops::Range<u64>,
     ) -> Result<(), Error> {
         let instant = self.queue.is_instant();
+        // The agent knows what it claimed of an arm last.
+        let is_plain = !matches!(environment.choice(&[]), Choice::Offered(_));
         for t in rounds {
             let optimum = environment.begin(agent)?;
             let stands = t > 0 && environment.is_fixed() && !agent.view().is_stale;
@@ -105,6 +112,13 @@ impl Episode {
                 let is_shared = self.common.len() == 1;
                 (action, &mut self.common[if is_shared { 0 } else { action }])
             };
+            self.claims.clear();
+            self.excess.clear();
+            if !(instant && is_plain) {
+                (self.claims).extend_from_slice(decision.claims(action).unwrap_or_default());
+                let segment = decision.segment.as_ref();
+                (self.excess).extend(segment.iter().flat_map(|own| &own.excess));
+            }
             let reward = environment.pull(Pull {
                 action,
                 scale,
@@ -143,6 +157,7 @@ impl Episode {
                 costs: &self.costs,
                 origin: Origin::Immediate,
                 time: None,
+                claims: (!self.claims.is_empty()).then_some(&self.claims),
             };
             if instant {
                 agent.observe(&outcome)?;
@@ -153,6 +168,7 @@ impl Episode {
                 action,
                 segment: outcome.segment,
                 safe_probability: Some(safe_probability),
+                excess: &self.excess,
                 time: None,
             })?;
             (self.queue).push(t, &outcome, segment, &mut self.rng);

@@ -112,14 +112,13 @@ pub trait Learner: Send + Sized + 'static {
 
     /// Notes that an action was drawn whose outcome comes later.
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        let (decision, safe_probability) = (pending.decision, pending.safe_probability);
-        shell.monitor.announce(decision, safe_probability);
+        shell.monitor.announce(pending.decision);
         Ok(Next::Continue)
     }
 
     /// Gives up a decision whose outcome will never come.
     fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.monitor.give_up(pending.decision);
+        let _ = (shell, pending);
         Ok(Next::Continue)
     }
 

@@ -196,12 +196,14 @@ impl<L: Learner> Agent for Guarded<L> {
 
     fn check(&self, outcome: &Outcome, others: u64) -> Result<(), Error> {
         self.learner.check(&self.shell, outcome)?;
+        self.shell.check_claims(outcome)?;
         self.shell.check_signals(outcome, others)
     }
 
     #[inline]
     fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
         self.learner.check(&self.shell, outcome)?;
+        self.shell.check_claims(outcome)?;
         let holds = self.shell.holds(outcome);
         if !holds || self.shell.is_full() || !self.shell.is_timed(outcome) {
             self.shell.check_signals(outcome, 0)?;

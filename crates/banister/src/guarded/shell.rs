@@ -12,8 +12,9 @@ use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
 use crate::floors::Floors;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit};
-use crate::round::{Choice, Outcome, Pending};
+use crate::optimism::Bounds;
+use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit, Standard};
+use crate::round::{Choice, Claim, Outcome, Pending};
 
 /// End of a policy's use, on a grid: of `reach` decisions or seconds.
 #[inline]
@@ -55,8 +56,6 @@ pub struct Shell {
     pub(crate) certifier: Certifier,
     /// Outcomes that the bounds hold for, and the bounds that say so.
     pub(crate) room: (u64, &'static str),
-    /// Probability of the safe action in the last policy, by which outcomes that come at once are watched.
-    pub(super) safe_probability: f64,
     /// Alarms raised when the policy was made.
     alarms_seen: u64,
     /// Decisions or seconds that bounds are made for, where means may move, and the last of them.
@@ -65,8 +64,6 @@ pub struct Shell {
     /// True if time is the caller's, who has to pass it.
     pub(crate) by_clock: bool,
     pub(super) clock: Option<Clock>,
-    /// True if some guardrail is relative to the safe action's own mean.
-    relative: bool,
     /// Room for the costs of an outcome as they count.
     pub(crate) counted: Vec<f64>,
     /// Weights that were in force, the oldest first.
@@ -120,13 +117,11 @@ impl Shell {
             monitor,
             certifier,
             room: (u64::MAX, ""),
-            safe_probability: 0.0,
             alarms_seen: 0,
             reach: problem.reach(),
             until: 0.0,
             by_clock: problem.drift_unit().is_some_and(DriftUnit::is_by_clock),
             clock: None,
-            relative: problem.guardrails.iter().any(|g| g.factor != 0.0),
             counted: Vec::with_capacity(guardrails),
             told: VecDeque::new(),
             floors: Floors::default(),
@@ -206,7 +201,7 @@ impl Shell {
     #[inline]
     pub(crate) fn time_of(&mut self, outcome: &Outcome) -> f64 {
         let counted = match outcome.origin {
-            Origin::Announced(decision) | Origin::InOrder { decision, .. } => decision,
+            Origin::Announced(decision) | Origin::InOrder(decision) => decision,
             Origin::Immediate | Origin::Logged | Origin::Sampled { .. } => self.outcomes,
         };
         self.since_origin(outcome.time, counted)
@@ -240,19 +235,52 @@ impl Shell {
         self.alarms_seen = self.monitor.raised();
     }
 
-    /// Publishes a policy if it checks, else gives the reason why it does not. `number` numbers its entries.
+    /// Publishes a policy if it checks, else gives the reason why it does not. `number` numbers its entries, the columns
+    /// of `bounds`.
     #[inline(always)]
     pub fn publish(
         &mut self,
         answer: &Answer,
-        thresholds: &[f64],
+        bounds: &Bounds,
         number: impl Fn(&Arms, usize) -> usize,
     ) -> Result<(), Fallback> {
-        if !answer.is_within(thresholds) {
+        if !answer.is_within(&bounds.thresholds) {
             return Err(answer.failure());
         }
         self.certify(answer, number);
+        self.claim(answer.support, answer.costs, bounds, bounds.safe);
         Ok(())
+    }
+
+    /// Writes the claims about a policy's columns, given its pessimistic costs and the safe action's column.
+    #[inline]
+    pub(crate) fn claim(
+        &mut self,
+        policy: &[(usize, f64)],
+        costs: &[f64],
+        bounds: &Bounds,
+        safe: usize,
+    ) {
+        self.decision.unclaim();
+        if !self.monitor.is_on() {
+            return;
+        }
+        for (place, &(column, p)) in policy.iter().enumerate() {
+            let guardrails = self.problem.guardrails.iter().enumerate();
+            let claims = guardrails.map(|(i, guardrail)| {
+                let (lower, upper) = (&bounds.cost_lower[i], &bounds.cost_upper[i]);
+                let (slack, own) = (
+                    bounds.thresholds[i] - costs[i],
+                    (column == safe).then_some(p),
+                );
+                guardrail.claim(upper[column], (lower[safe], upper[safe]), own, slack)
+            });
+            let can_fail = |(own, g): (Claim, &Standard)| g.can_refute(own);
+            if std::iter::zip(claims.clone(), &self.problem.guardrails).any(can_fail) {
+                let action = self.decision.policy[place].0;
+                self.decision.claim(action, claims);
+            }
+        }
     }
 
     /// Publishes a policy as it is.
@@ -266,9 +294,6 @@ impl Shell {
             .map(|&(a, p)| (number(&self.arms, a), p));
         policy.extend(numbered);
         self.certifier.certify(answer, &mut self.decision);
-        if self.relative {
-            self.safe_probability = self.decision.probability(self.safe);
-        }
     }
 
     pub(super) fn certify_safe(&mut self, value: f64, reason: Fallback) {
@@ -276,7 +301,12 @@ impl Shell {
         self.decision.scale = 1.0;
         let decision = &mut self.decision;
         (self.certifier).certify_safe(&self.problem, self.safe, value, cost, reason, decision);
-        self.safe_probability = 1.0;
+        // The declared safety of the safe action vouches for this policy: (1 − f)·y_0 is at most τ.
+        decision.unclaim();
+        if self.monitor.is_on() {
+            let claims = self.problem.guardrails.iter().map(Standard::claim_of_safe);
+            decision.claim(self.safe, claims);
+        }
     }
 
     /// Refuses a number that no arm has, or an action that is not an arm.
@@ -395,19 +425,31 @@ impl Shell {
     /// Watches an outcome that was learned.
     #[inline]
     pub fn watch(&mut self, outcome: &Outcome, is_safe: bool) -> Next {
-        let watched = self.as_watched(outcome, is_safe);
-        (self.monitor).observe(&self.problem, watched, outcome.costs, self.outcomes)
+        let numbered = !matches!(outcome.choice, Choice::Offered(_));
+        let watched = Watched {
+            is_safe,
+            arm: numbered.then_some(outcome.action),
+            segment: None,
+            claims: self.decision.claims_about(outcome),
+        };
+        (self.monitor).observe(&self.problem, &watched, outcome.costs, self.outcomes)
     }
 
-    /// An outcome as the monitor sees it.
-    #[inline]
-    pub(crate) fn as_watched(&self, outcome: &Outcome, is_safe: bool) -> Watched {
-        Watched {
-            is_safe,
-            safe_probability: self.safe_probability,
-            segment: None,
-            origin: outcome.origin,
+    /// Refuses claims that no decision can have made.
+    pub(super) fn check_claims(&self, outcome: &Outcome) -> Result<(), Error> {
+        let (given, m) = (
+            outcome.claims.unwrap_or_default(),
+            self.problem.guardrails.len(),
+        );
+        if outcome.claims.is_some() && given.len() != m {
+            let allowed = format!("must be one per guardrail: {m}");
+            return Err(Error::invalid("claims", given.len(), allowed));
         }
+        for claim in given {
+            finite("claims.slope", claim.slope)?;
+            finite("claims.bound", claim.bound)?;
+        }
+        Ok(())
     }
 
     /// Reports to the monitor that an arm's mean has changed.

@@ -149,7 +149,9 @@ impl<L: Learner> Guarded<L> {
     pub(super) fn write(&mut self) -> Result<String, Error> {
         let Self { shell, learner } = self;
         let state = learner.save(shell)?;
-        (shell.stale, shell.safe_probability, shell.until) = (true, 0.0, 0.0);
+        (shell.stale, shell.until) = (true, 0.0);
+        // A restored agent has none, and watches alike.
+        shell.decision.unclaim();
         let snapshot = Snapshot {
             format: FORMAT.into(),
             version: VERSION,

@@ -8,6 +8,7 @@
 use libm::log;
 use serde::{Deserialize, Serialize};
 
+use super::share_of_start;
 use crate::interval::kl;
 use crate::problem::{CheckedProblem, Direction, Signal};
 
@@ -34,13 +35,15 @@ pub(super) struct Sums {
     pub sum: f64,
     /// Outcomes at which it looks next.
     pub next: u64,
+    /// Times that it started again.
+    restarts: u64,
 }
 
 impl Sums {
     /// Returns true if every number can stand in a test.
     pub(super) fn is_sound(&self) -> bool {
         // Counts beyond any life would make the next one overflow.
-        self.count < u64::MAX / 2 && self.sum.is_finite()
+        self.count.max(self.restarts) < u64::MAX / 2 && self.sum.is_finite()
     }
 }
 
@@ -75,6 +78,16 @@ impl Declared {
         })
     }
 
+    /// Starts again, with the next share of its level: there is one budget for the whole life.
+    pub(super) fn restart(&mut self) {
+        if self.state.count > 0 {
+            self.state = Sums {
+                restarts: self.state.restarts + 1,
+                ..Sums::default()
+            };
+        }
+    }
+
     /// Observes an outcome of the safe action, as observed.
     #[inline]
     pub(super) fn observe(&mut self, cost: f64) -> Option<Refuted> {
@@ -101,7 +114,8 @@ impl Declared {
         };
         // A declared mean of 0 or 1 is refuted by the first other outcome: the divergence is infinite.
         let (origin, scale) = self.signal.affine(self.direction);
-        (log_evidence >= self.log_level).then(|| Refuted {
+        let level = self.log_level - log(share_of_start(self.state.restarts));
+        (log_evidence >= level).then(|| Refuted {
             mean: origin + mean / scale,
             evidence: libm::exp(log_evidence.min(460.0)),
             is_dearer: mean > self.mean,

@@ -1,18 +1,22 @@
 //! The breach detector of one guardrail: an e-detector whose alarms are false at most once in 1/δ_b lives.
 //!
-//! As long as every policy keeps its guardrail, the excess Y_t of the t-th decision's cost over the
-//! threshold has E[Y_t | past] ≤ 0, whatever the arms are. For a bet λ with λY ≥ −1/2 the factor
-//! 1 + λY has conditional mean at most one, so
+//! A decision claims of the action that was drawn E[slope·y] ≤ bound ([`Claim`]). As long as that is true of every action,
+//! the excess X = slope·y − bound of an outcome has mean at most zero given the action, **whether and whenever the outcome
+//! arrives**: outcomes may be lost or late by arm, and need no order. A policy that costs more than its threshold has an
+//! action with E X > 0, since the policy's claims add up to the threshold. For a stake λ with λX ≥ −9/10 the factor 1 + λX
+//! has conditional mean at most one, so
 //!
 //! ```text
-//!   M_t(k) = (M_{t−1}(k) + γ_t)(1 + λ_k Y_t),   λ_k = λ_0·2^{−k},   k = 0..7
+//!   M_t(k) = (M_{t−1}(k) + γ_t)(1 + min(λ_k, 0.9/(bound − lo)) X_t),   λ_k = 2^{−k}/(2τ),   k = 0..7
 //!   γ_t = 6.9/((t + 1000) ln²(t + 1000)),   Σ γ_t ≤ 1
 //! ```
 //!
 //! plus all γ that are still to come is a supermartingale that starts below one: P(the mean over k ever reaches
-//! 1/δ_b) ≤ δ_b. That t counts over the whole life, and M starts again at 0 after an alarm, only takes from it. After
-//! the cost jumps from τ to τ + gap it takes about ln(I/(γ_t δ_b))/I outcomes, I = kl(τ + gap, τ). Several detectors
-//! share δ_b, each by its share of γ. Sub-Gaussian costs have factors of their own: see `Bet`.
+//! 1/δ_b) ≤ δ_b. That t counts over the whole life, and M starts again at 0 after an alarm, only takes from it. Half of
+//! the evidence is of all outcomes together, half of parts by themselves, with the same γ_t: M_a of arm a's outcomes, which
+//! names the arm; and, where a guardrail is over all segments, one on how often segments come, Z = g_s − sup_p p·g, which
+//! is known at the decision. The j-th part has 1/(j(j + 1)) of that half. Several detectors share δ_b, each by its share of
+//! γ. Sub-Gaussian costs have factors exp(λX − λ²slope²R²/2), λ_0 = 1/(R·|slope|).
 //!
 //! Where it reaches 1/0.03 there is a **warning**: sooner, and false with probability 3% at most, so that it may inform
 //! and never acts.
@@ -22,8 +26,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Watched;
-use crate::problem::{CheckedProblem, Direction, Scope, Standard};
+use crate::problem::{CheckedProblem, Scope, Standard};
+use crate::round::Claim;
 
 const BETS: usize = 8;
 /// 2^{−k}.
@@ -39,6 +43,8 @@ const HALVES: [f64; BETS] = [
 ];
 /// The bet whose own test says since when the cost has been too high: gaps of about τ/16 and more.
 const MIDDLE: usize = 3;
+/// Most that one outcome may cost a bet.
+const MOST_LOST: f64 = 0.9;
 /// Beyond any level, and far from overflow.
 const MOST: f64 = 1e200;
 /// Outcomes that start with the same weight, a power of two: that of the last of them.
@@ -46,32 +52,22 @@ const BLOCK: u64 = 64;
 /// Points of the trace; from this many on, every other one is dropped.
 const TRACE: usize = 128;
 
-/// Kind of bet on an outcome.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Bet {
-    /// Y = y − τ of a bounded cost in standard units; λ_0 = 1/(2τ).
-    Bounded { threshold: f64, first: f64 },
-    /// Factor exp(λX − λ²R²/2)/(1 + τ(e^λ − 1)) of a sub-Gaussian one; λ_0 = 1/R. Given the action the noise is
-    /// R-sub-Gaussian, but the action is drawn: of its mean c only 0 ≤ c ≤ 1 and E c ≤ τ are known, so that
-    /// E e^{λc} ≤ 1 + τ(e^λ − 1) by convexity. `norms` has the logarithms of what each e^{λX} is divided by.
-    SubGaussian {
-        threshold: f64,
-        first: f64,
-        norms: [f64; BETS],
-    },
-    /// Relative: Y = ±(s − F·1{safe}s/p), s in units of the range's high end; + for `at_most`, where
-    /// Y ≥ −(F/p − 1), − for `at_least`, where Y ≥ −1.
-    OfSafe {
-        direction: Direction,
-        factor: f64,
-        hi: f64,
-    },
+/// Outcomes that are tested by themselves, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Part {
+    /// How often segments come.
+    Frequencies,
+    Arm(usize),
 }
 
 /// The detector of one guardrail.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Detector {
-    bet: Bet,
+    threshold: f64,
+    /// λ_0 of a bounded signal.
+    first: f64,
+    /// R of a sub-Gaussian one.
+    sub_gaussian: Option<f64>,
     /// Share of δ_b, and of the warnings.
     share: f64,
     /// γ_t times the share, of the block that the next outcome is in.
@@ -83,14 +79,39 @@ pub(super) struct Detector {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectorState {
-    wealth: [f64; BETS],
+    all: Bets,
+    /// By what they are about, with their numbers j in the order of their first outcomes.
+    parts: Vec<(Part, u64, Bets)>,
     /// t: outcomes watched, over the whole life.
     watched: u64,
+    /// Σγ so far, and when it last started again.
+    started: f64,
+    restarted: f64,
+    trace: Trace,
+}
+
+/// Bets on some of the outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bets {
+    wealth: [f64; BETS],
+    /// Σγ that is in the wealth already.
+    started: f64,
     /// CUSUM of the middle bet; where it was last 1, the excess began.
     cusum: f64,
     /// Outcomes since then, and the sum of their excesses.
     since: (u64, f64),
-    trace: Trace,
+}
+
+/// What a detector has seen of late.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Recent {
+    /// Arm whose outcomes they are, if one arm's say most.
+    pub arm: Option<usize>,
+    /// Outcomes since the excess began.
+    pub outcomes: u64,
+    /// Their mean excess, in standard units.
+    pub excess: f64,
 }
 
 /// Largest evidence over stretches of equal length: (outcomes watched, log10 of the evidence).
@@ -113,41 +134,78 @@ impl Default for Trace {
     }
 }
 
+impl Bets {
+    fn from(started: f64) -> Self {
+        Self {
+            started,
+            ..Self::default()
+        }
+    }
+
+    /// The mean over bets.
+    fn evidence(&self) -> f64 {
+        self.wealth.iter().sum::<f64>() / BETS as f64
+    }
+
+    /// Takes an outcome, and all γ that came since the last one; returns the mean over bets.
+    #[inline(always)]
+    fn take(&mut self, started: f64, factors: &[f64; BETS], excess: f64) -> f64 {
+        let start = started - self.started;
+        self.started = started;
+        // Chosen without a branch: random numbers decide, and could not be predicted.
+        let goes_on = self.cusum > 1.0;
+        let (count, sum) = (self.since.0 + 1, self.since.1 + excess);
+        self.since.0 = if goes_on { count } else { 1 };
+        self.since.1 = if goes_on { sum } else { excess };
+        let base = if goes_on { self.cusum } else { 1.0 };
+        let cusum = base * factors[MIDDLE];
+        self.cusum = if cusum < MOST { cusum } else { MOST };
+        grow(&mut self.wealth, start, factors)
+    }
+
+    fn is_sound(&self) -> bool {
+        let sound = |x: &f64| (0.0..=MOST).contains(x);
+        self.wealth.iter().all(sound)
+            && sound(&self.cusum)
+            && (0.0..=1.0).contains(&self.started)
+            && self.since.1.is_finite()
+            // Counts beyond any life would make the next one overflow.
+            && self.since.0 < u64::MAX / 2
+    }
+}
+
+/// Share of the j-th part.
+fn weight(number: u64) -> f64 {
+    let j = number as f64;
+    1.0 / (j * (j + 1.0))
+}
+
+/// exp(λX − λ²R²/2) of every bet, λ_0 = 1/R.
+#[inline(never)]
+fn normal_factors(excess: f64, r: f64) -> [f64; BETS] {
+    if r == 0.0 {
+        return [1.0; BETS];
+    }
+    HALVES.map(|half| libm::exp(half * excess / r - 0.5 * half * half).min(MOST))
+}
+
 impl Detector {
-    /// The detector of a guardrail; `None` for a sub-Gaussian signal relative to the safe action's own
-    /// mean, where no bounded bet is known.
+    /// The detector of a guardrail; `None` for a ratio relative to the safe action's own, where no one outcome bets on
+    /// two means.
     pub(super) fn new(guardrail: &Standard, share: f64) -> Option<Self> {
         if guardrail.per.is_some() {
-            // Two means of the safe action's: no one outcome bets on their ratio.
             return None;
         }
         let (threshold, signal) = (guardrail.threshold, &guardrail.signal);
-        let (factor, hi) = (guardrail.factor, signal.hi);
-        let bet = match (signal.sub_gaussian, factor == 0.0) {
-            (None, true) => Bet::Bounded {
-                threshold,
-                first: 0.5 / threshold,
-            },
-            (Some(_), true) => {
-                let (first, r) = (1.0 / signal.r(), signal.r());
-                Bet::SubGaussian {
-                    threshold,
-                    first,
-                    norms: HALVES.map(|half| {
-                        let bet = half * first;
-                        0.5 * (bet * r) * (bet * r) + log_mean_exp(bet, threshold)
-                    }),
-                }
-            }
-            (None, false) => Bet::OfSafe {
-                direction: guardrail.direction,
-                factor,
-                hi,
-            },
-            (Some(_), false) => return None,
-        };
         let mut own = Self {
-            bet,
+            threshold,
+            // A relative guardrail's costs are compared with the safe action's own, of the size of the range.
+            first: if guardrail.factor == 0.0 {
+                0.5 / threshold
+            } else {
+                0.5
+            },
+            sub_gaussian: signal.sub_gaussian.map(|_| signal.r()),
             share,
             start: 0.0,
             state: DetectorState::default(),
@@ -167,8 +225,12 @@ impl Detector {
 
     /// Starts again; time goes on.
     pub(super) fn restart(&mut self) {
+        let started = self.state.started;
         self.state = DetectorState {
+            all: Bets::from(started),
             watched: self.state.watched,
+            started,
+            restarted: started,
             trace: std::mem::take(&mut self.state.trace),
             ..DetectorState::default()
         };
@@ -181,65 +243,60 @@ impl Detector {
         self.start = self.share * 6.9 / ((t + 1000.0) * log * log);
     }
 
-    /// Observes the outcome of the next decision: its cost as observed and in standard units. The evidence
-    /// is returned, 0 where the outcome says nothing.
+    /// Observes an outcome with its claim, in standard units; returns the evidence.
     #[inline]
-    pub(super) fn observe(&mut self, watched: &Watched, observed: f64, standard: f64) -> f64 {
-        let (excess, first) = match self.bet {
-            Bet::Bounded { threshold, first } => (standard - threshold, first),
-            Bet::SubGaussian {
-                threshold,
-                first,
-                norms,
-            } => return self.observe_normal(standard, threshold, first, &norms),
-            Bet::OfSafe {
-                direction,
-                factor,
-                hi,
-            } => {
-                let p = watched.safe_probability;
-                if !(p > 0.0) {
-                    return 0.0;
-                }
-                let safe = if watched.is_safe { factor / p } else { 0.0 };
-                let first = match direction {
-                    Direction::AtMost => 0.5 / (factor / p - 1.0),
-                    Direction::AtLeast => 0.5,
-                };
-                (observed / hi * direction.excess(1.0, safe), first)
-            }
+    pub(super) fn observe(&mut self, part: Option<Part>, claim: Claim, y: f64) -> f64 {
+        let Claim { slope, bound } = claim;
+        let excess = slope * y - bound;
+        let factors = match self.sub_gaussian {
+            None => self.factors(excess, slope.min(0.0) - bound, slope.max(0.0) - bound),
+            Some(r) => normal_factors(excess, r * slope.abs()),
         };
-        let step = first * excess;
-        let factors = HALVES.map(|half| 1.0 + half * step);
-        self.multiply(&factors, excess)
+        self.multiply(part, &factors, (excess, true))
     }
 
-    #[inline(never)]
-    fn observe_normal(
-        &mut self,
-        standard: f64,
-        threshold: f64,
-        first: f64,
-        norms: &[f64; BETS],
-    ) -> f64 {
-        let factor = |k: usize| libm::exp(first * HALVES[k] * standard - norms[k]).min(MOST);
-        let factors = std::array::from_fn(factor);
-        self.multiply(&factors, standard - threshold)
+    /// Observes whose turn it was: a segment's own cost less the bound on the mean over all, in standard units. It is no
+    /// less than `least`.
+    pub(super) fn observe_segment(&mut self, excess: f64, least: f64) -> f64 {
+        let factors = self.factors(excess, least, f64::INFINITY);
+        self.multiply(Some(Part::Frequencies), &factors, (excess, false))
+    }
+
+    /// 1 + λX of every bet on a bounded excess.
+    #[inline(always)]
+    fn factors(&self, excess: f64, least: f64, most: f64) -> [f64; BETS] {
+        // What cannot win stakes nothing.
+        let most_staked = if most > 0.0 { MOST_LOST / -least } else { 0.0 };
+        HALVES.map(|half| 1.0 + (half * self.first).min(most_staked) * excess)
     }
 
     #[inline(always)]
-    fn multiply(&mut self, factors: &[f64; BETS], excess: f64) -> f64 {
+    fn multiply(
+        &mut self,
+        part: Option<Part>,
+        factors: &[f64; BETS],
+        (excess, is_outcome): (f64, bool),
+    ) -> f64 {
         let state = &mut self.state;
-        let evidence = grow(&mut state.wealth, self.start, factors);
         state.watched += 1;
-        // Chosen without a branch: random numbers decide, and could not be predicted.
-        let goes_on = state.cusum > 1.0;
-        let (count, sum) = (state.since.0 + 1, state.since.1 + excess);
-        state.since.0 = if goes_on { count } else { 1 };
-        state.since.1 = if goes_on { sum } else { excess };
-        let base = if goes_on { state.cusum } else { 1.0 };
-        let cusum = base * factors[MIDDLE];
-        state.cusum = if cusum < MOST { cusum } else { MOST };
+        state.started += self.start;
+        let (started, restarted) = (state.started, state.restarted);
+        let mut evidence = if is_outcome {
+            0.5 * state.all.take(started, factors, excess)
+        } else {
+            0.5 * state.all.evidence()
+        };
+        if let Some(part) = part {
+            let known = state.parts.binary_search_by_key(&part, |own| own.0);
+            let place = known.unwrap_or_else(|place| {
+                let number = state.parts.len() as u64 + 1;
+                (state.parts).insert(place, (part, number, Bets::from(restarted)));
+                place
+            });
+            let (_, number, bets) = &mut state.parts[place];
+            let own = bets.take(started, factors, excess);
+            evidence += 0.5 * own * weight(*number);
+        }
         state.trace.add(state.watched, evidence);
         if state.watched.is_multiple_of(BLOCK) {
             self.renew_start();
@@ -247,20 +304,33 @@ impl Detector {
         evidence
     }
 
-    /// Outcomes since the excess began, and their mean excess, in the units of bets.
-    pub(super) fn recent(&self) -> (u64, f64) {
-        let (count, sum) = self.state.since;
-        (count, sum / count.max(1) as f64)
+    /// Outcomes since the excess began: of all, or of the arm whose say more.
+    pub(super) fn recent(&self) -> Recent {
+        let DetectorState { all, parts, .. } = &self.state;
+        let evidence = |own: &&(Part, u64, Bets)| own.2.evidence() * weight(own.1);
+        let first = parts
+            .iter()
+            .max_by(|a, b| evidence(a).total_cmp(&evidence(b)));
+        let (arm, (count, sum)) = match first {
+            Some(own @ (Part::Arm(arm), _, bets)) if evidence(&own) > all.evidence() => {
+                (Some(*arm), bets.since)
+            }
+            _ => (None, all.since),
+        };
+        Recent {
+            arm,
+            outcomes: count,
+            excess: sum / count.max(1) as f64,
+        }
     }
 
-    /// A mean excess as the guardrail's signal: the mean itself, or, for a relative guardrail, its
-    /// excess over the factor times the safe mean.
-    pub(super) fn in_units(&self, guardrail: &Standard, excess: f64) -> f64 {
-        match self.bet {
-            Bet::Bounded { threshold, .. } | Bet::SubGaussian { threshold, .. } => {
-                guardrail.show(threshold + excess)
-            }
-            Bet::OfSafe { direction, hi, .. } => direction.sign() * excess * hi,
+    /// Units of the guardrail's signal: of an arm its mean excess, else the mean cost of policies (for a relative
+    /// guardrail its excess over the factor times the safe mean).
+    pub(super) fn in_units(&self, guardrail: &Standard, recent: &Recent) -> f64 {
+        let policies = guardrail.show(self.threshold + recent.excess);
+        match recent.arm {
+            Some(_) => policies - guardrail.show(self.threshold),
+            None => policies,
         }
     }
 
@@ -320,20 +390,18 @@ fn grow(wealth: &mut [f64; BETS], start: f64, factors: &[f64; BETS]) -> f64 {
     total / BETS as f64
 }
 
-/// ln(1 + τ(e^λ − 1)), where e^λ may overflow.
-fn log_mean_exp(bet: f64, threshold: f64) -> f64 {
-    bet + libm::log1p((1.0 - threshold) * libm::expm1(-bet))
-}
-
 impl DetectorState {
     /// Returns true if every number can stand in a detector.
     pub(super) fn is_sound(&self) -> bool {
-        let sound = |x: &f64| (0.0..=MOST).contains(x);
-        self.wealth.iter().all(sound)
-            && sound(&self.cusum)
-            && self.since.1.is_finite()
-            // Counts beyond any life would make the next one overflow.
-            && self.watched.max(self.since.0) < u64::MAX / 2
+        let mut numbers: Vec<u64> = self.parts.iter().map(|own| own.1).collect();
+        numbers.sort_unstable();
+        self.all.is_sound()
+            && self.parts.iter().all(|own| own.2.is_sound())
+            && self.parts.is_sorted_by(|a, b| a.0 < b.0)
+            && numbers.iter().zip(1..).all(|(&number, j)| number == j)
+            && (0.0..=1.0).contains(&self.restarted)
+            && (self.restarted..=1.0).contains(&self.started)
+            && self.watched < u64::MAX / 2
             && self.trace.length.is_power_of_two()
             && self.trace.points.len() <= TRACE
     }

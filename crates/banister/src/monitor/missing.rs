@@ -5,17 +5,32 @@
 //! the bets Π(1 + λ(1{given up} − 1{came})) over such pairs are a martingale. So are Π(1 + λ(1{safe arm} − p_0)) over the
 //! decisions given up, p_0 the probability that their policies gave the safe arm. The mean over the bets reaches 1000
 //! with probability at most 0.001, ever, for the arms and for all segments together, the j-th of which has 1/(j(j+1)) of
-//! that.
+//! that. Where it starts again it has a share of that level ([`share_of_start`]): there is one budget for the whole life.
 
 use serde::{Deserialize, Serialize};
 
-use super::order::Drawn;
+use super::share_of_start;
 
 const BETS: [f64; 3] = [0.5, 0.2, 0.05];
 /// Evidence that raises an alarm: level 0.001.
 const ALARM: f64 = 1000.0;
 /// Far from overflow.
 const MOST: f64 = 1e100;
+
+/// Arm and segment of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Drawn {
+    pub arm: usize,
+    /// Segment; `None` for those beyond the largest number.
+    pub segment: Option<usize>,
+    /// True if the pool that there is now made it.
+    pub pooled: bool,
+    /// Probability that its policy gave the safe action, where it is known.
+    pub safe_probability: Option<f64>,
+    /// Time of it, as learners count it.
+    pub time: f64,
+}
 
 /// Decisions whose outcomes came or were given up, and the wealth of the bets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -26,6 +41,8 @@ pub(super) struct Missing {
     arms: [Count; 2],
     /// Segment of a decision whose outcome came and that is not compared yet.
     came: Option<usize>,
+    /// Times that it started again.
+    restarts: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -77,6 +94,14 @@ impl Count {
 }
 
 impl Missing {
+    /// Starts again, with the next share of its level.
+    pub(super) fn restart(&mut self) {
+        *self = Self {
+            restarts: self.restarts + 1,
+            ..Self::default()
+        };
+    }
+
     fn segment(&mut self, segment: usize) -> &mut Count {
         if self.segments.len() <= segment {
             self.segments.resize(segment + 1, Count::default());
@@ -96,11 +121,12 @@ impl Missing {
     /// Counts one that is given up, and looks at the evidence.
     pub(super) fn given_up(&mut self, drawn: &Drawn, is_safe: bool) -> Option<Unequal> {
         self.arms[usize::from(!is_safe)].missing += 1;
+        let share = share_of_start(self.restarts);
         let mut found = None;
         if let Some(p) = drawn.safe_probability {
             let surprise = f64::from(u8::from(is_safe)) - p;
             for (own, (count, sign)) in self.arms.iter_mut().zip([1.0, -1.0]).enumerate() {
-                let evidence = 0.5 * count.bet(sign * surprise);
+                let evidence = 0.5 * share * count.bet(sign * surprise);
                 found = found.or(count.found(evidence, None, own == 0));
             }
         }
@@ -113,7 +139,7 @@ impl Missing {
         };
         self.segment(other).bet(-1.0);
         let own = self.segment(segment);
-        let evidence = own.bet(1.0) / ((segment + 1) * (segment + 2)) as f64;
+        let evidence = share * own.bet(1.0) / ((segment + 1) * (segment + 2)) as f64;
         found.or(own.found(evidence, Some(segment), false))
     }
 
@@ -131,6 +157,6 @@ impl Missing {
             let counted = count.came.max(count.missing) < u64::MAX / 2;
             counted && count.wealth.iter().all(|w| (0.0..=MOST).contains(w))
         };
-        counts.all(sound)
+        counts.all(sound) && self.restarts < u64::MAX / 2
     }
 }

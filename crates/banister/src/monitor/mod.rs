@@ -5,7 +5,7 @@
 //!
 //! | alarm | evidence | false alarms |
 //! |---|---|---|
-//! | `breach` | costs of decisions, in their order, above the threshold (`detector`) | ≤ δ_b, ever |
+//! | `breach` | costs of actions above what their decisions claimed (`detector`) | ≤ δ_b, ever |
 //! | `breach_warning` | the same, sooner: a warning | ≤ 3%, ever |
 //! | `refuted` | an arm's cost lies beyond its interval: its mean changed (`estimate/change.rs`) | ≤ δ + δ_b, ever |
 //! | `changed` | an arm's reward does, or its cost on the harmless side: a warning | ≤ 3δ_o, ever |
@@ -17,14 +17,13 @@
 //! | `model_refuted` | costs of a part of the outcomes against the model of the features (`fit`) | ≤ δ, ever |
 //!
 //! [`OnBreach`] says what an alarm does; one about missing outcomes only informs. Files, in reading order: `alarm`,
-//! `origin` (of an outcome), `detector`, `declared`, `order`, `missing`, `assumption`, `saved`.
+//! `origin` (of an outcome), `detector`, `declared`, `missing`, `assumption`, `saved`.
 
 mod alarm;
 mod assumption;
 mod declared;
 mod detector;
 mod missing;
-mod order;
 mod origin;
 mod saved;
 
@@ -32,16 +31,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::estimate::Changed;
-use crate::problem::CheckedProblem;
-use crate::waiting::Waiting;
+use crate::problem::{CheckedProblem, Scope};
 pub use alarm::{Alarm, AlarmKind, FeatureRange, Misfit, OnBreach};
 pub use assumption::Assumption;
-use declared::{Declared, Sums};
+use declared::Declared;
 pub(crate) use detector::{ALARM_DELTA, is_usual};
-use detector::{Detector, DetectorState, WARNING_LEVEL, detectors_in_each, detectors_of_all};
+use detector::{Detector, DetectorState, Part, WARNING_LEVEL, detectors_in_each, detectors_of_all};
+pub(crate) use missing::Drawn;
 use missing::Missing;
-pub(crate) use order::{Drawn, Turn};
-use order::{Order, WIDEST, WINDOW};
 pub use origin::Origin;
 pub(crate) use origin::Watched;
 pub use saved::MonitorState;
@@ -74,8 +71,6 @@ pub struct Monitor {
     /// By segment: detectors of the guardrails that hold in each; empty before its first outcome.
     segments: Vec<Vec<Option<Detector>>>,
     saved: Memory,
-    /// Room for an outcome's costs.
-    room: Vec<f64>,
 }
 
 /// State that a snapshot keeps beside the tests.
@@ -98,7 +93,8 @@ struct Memory {
     alarms: Vec<Alarm>,
     /// Alarms raised so far.
     raised: u64,
-    order: Order,
+    /// Number of the last decision announced.
+    last: u64,
     #[serde(default)]
     missing: Missing,
     /// Reaction to alarms, where it is another than declared.
@@ -150,7 +146,6 @@ impl Monitor {
                 .collect(),
             segments: Vec::new(),
             saved: Memory::default(),
-            room: vec![0.0; problem.width() - 1],
         }
     }
 
@@ -168,7 +163,6 @@ impl Monitor {
             declared: Vec::new(),
             segments: Vec::new(),
             saved: Memory::default(),
-            room: Vec::new(),
         }
     }
 
@@ -238,15 +232,9 @@ impl Monitor {
         self.config.alarm_level
     }
 
-    /// One decision in this many is watched by the breach detectors; more than 1 where outcomes come
-    /// thousands of decisions late.
-    pub fn stride(&self) -> u64 {
-        self.saved.order.stride
-    }
-
     /// Number of the last decision announced; the next one's must be larger.
     pub fn last_announced(&self) -> u64 {
-        self.saved.order.last
+        self.saved.last
     }
 
     /// Returns true while the safe action is forced.
@@ -267,44 +255,21 @@ impl Monitor {
         self.clear_tests();
     }
 
-    /// Announces a decision whose outcome will come under this number.
-    pub(crate) fn announce(&mut self, number: u64, safe_probability: Option<f64>) {
-        if self.is_on {
-            let sizes = (WINDOW, self.detectors.len());
-            (self.saved.order).announce(number, safe_probability, None, sizes);
-        }
-    }
-
-    /// Announces a decision in a segment. Returns a decision that is given up for it, if any is.
-    pub(crate) fn announce_in(
-        &mut self,
-        number: u64,
-        safe_probability: Option<f64>,
-        drawn: Option<Drawn>,
-    ) -> Option<Drawn> {
-        let sizes = (WIDEST, self.detectors.len());
-        (self.saved.order).announce(number, safe_probability, drawn, sizes)
-    }
-
-    /// Gives up a decision that was announced, if its outcome is waited for.
-    pub(crate) fn give_up(&mut self, number: u64) -> Option<Drawn> {
-        self.saved.order.give_up(number, self.detectors.len())
-    }
-
-    /// Counts decisions of the pool by arm that wait for their outcomes, or for their turn.
-    pub(crate) fn count_waiting(&self, in_pool: &mut Waiting) {
-        self.saved.order.count_waiting(in_pool);
-    }
-
-    /// Another pool begins: pending decisions are not its own.
-    pub(crate) fn leave_pool(&mut self) {
-        self.saved.order.leave_pool();
+    /// Takes note of the number of a decision; false if it is none of a later one.
+    pub(crate) fn announce(&mut self, number: u64) -> bool {
+        let is_later = number > self.saved.last;
+        self.saved.last = self.saved.last.max(number);
+        is_later
     }
 
     /// A segment's number goes to another one.
     pub(crate) fn leave_segment(&mut self, segment: usize) {
-        self.saved.order.leave_segment(segment);
         self.saved.missing.leave_segment(segment);
+    }
+
+    /// What was taken for missing was late.
+    pub(crate) fn forget_missing(&mut self) {
+        self.saved.missing.restart();
     }
 
     /// Warns that there are nearly as many names of segments as there can be.
@@ -373,8 +338,7 @@ impl Monitor {
         if own.len() <= arm {
             own.resize(arm + 1, 0);
         }
-        own[arm] = self.saved.order.last;
-        self.saved.order.leave_arm(arm);
+        own[arm] = self.saved.last;
     }
 
     /// Outcomes of another policy are learned.
@@ -412,101 +376,101 @@ impl Monitor {
     pub(crate) fn observe(
         &mut self,
         problem: &CheckedProblem,
-        watched: Watched,
+        watched: &Watched,
         costs: &[f64],
         taken: u64,
     ) -> Next {
         if !self.is_on {
             return Next::Continue;
         }
-        self.observe_in_turn(problem, watched, (0.0, costs), taken, |_, _| {})
-    }
-
-    /// Watches an outcome; `learn` gets the outcomes of announced decisions, with their costs, when it is their turn.
-    #[inline]
-    pub(crate) fn observe_in_turn(
-        &mut self,
-        problem: &CheckedProblem,
-        mut watched: Watched,
-        (reward, costs): (f64, &[f64]),
-        taken: u64,
-        learn: impl FnMut(&Turn, &[f64]),
-    ) -> Next {
         if watched.is_safe {
             self.test_safe_cost(problem, costs, taken);
         }
-        match watched.origin {
-            Origin::Immediate => self.detect(problem, watched, costs, taken),
-            Origin::Announced(number) => {
-                let signals = (reward, costs);
-                self.observe_late(problem, number, watched, signals, taken, learn)
-            }
-            Origin::InOrder {
-                safe_probability, ..
-            } => {
-                watched.safe_probability = safe_probability;
-                self.detect(problem, watched, costs, taken)
-            }
-            Origin::Logged | Origin::Sampled { .. } => Next::Continue,
-        }
+        self.detect(problem, watched, costs, taken)
     }
 
-    /// Runs the breach detectors on the next decision's outcome.
+    /// Runs the breach detectors on an outcome, if its decision made claims.
     #[inline]
-    fn detect(
+    pub(crate) fn detect(
         &mut self,
         problem: &CheckedProblem,
-        watched: Watched,
+        watched: &Watched,
         costs: &[f64],
         taken: u64,
     ) -> Next {
-        let mut next = Next::Continue;
-        for (i, &cost) in costs.iter().enumerate() {
-            let Some(detector) = &mut self.detectors[i] else {
-                continue;
-            };
-            let standard = problem.guardrails[i].standardise(cost);
-            let evidence = detector.observe(&watched, cost, standard);
-            if evidence >= WARNING_LEVEL.min(self.config.alarm_level) {
-                next = next.or(self.breach(problem, i, None, evidence, taken));
-            }
-        }
-        if let Some(segment) = watched.segment
-            && self.detect_in(problem, segment, watched, costs, taken) == Next::Restart
-        {
-            next = Next::Restart;
+        let Some(claims) = watched.claims else {
+            return Next::Continue;
+        };
+        let part = watched.arm.map(Part::Arm);
+        let mut next = self.run(problem, None, taken, |i, detector| {
+            let standard = problem.guardrails[i].standardise(costs[i]);
+            detector.observe(part, claims[i], standard)
+        });
+        if watched.segment.is_some() {
+            next = next.or(self.run(problem, watched.segment, taken, |i, detector| {
+                let standard = problem.guardrails[i].standardise(costs[i]);
+                detector.observe(part, claims[i], standard)
+            }));
         }
         next
     }
 
-    /// Runs the breach detectors of the guardrails that hold in each segment.
-    #[inline(never)]
-    fn detect_in(
+    /// Watches how often segments come: a decision's own cost beyond the bound on the mean over all, by guardrail.
+    pub(crate) fn observe_segment(
+        &mut self,
+        problem: &CheckedProblem,
+        excess: &[f64],
+        taken: u64,
+    ) -> Next {
+        self.run(problem, None, taken, |i, detector| {
+            let guardrail = &problem.guardrails[i];
+            match excess.get(i) {
+                Some(&excess) if guardrail.scope == Scope::Overall => {
+                    detector.observe_segment(excess, -guardrail.threshold - guardrail.factor)
+                }
+                _ => 0.0,
+            }
+        })
+    }
+
+    /// Has the detectors of all decisions, or those of a segment, look at something.
+    #[inline(always)]
+    fn run(
+        &mut self,
+        problem: &CheckedProblem,
+        segment: Option<usize>,
+        taken: u64,
+        mut look: impl FnMut(usize, &mut Detector) -> f64,
+    ) -> Next {
+        let level = WARNING_LEVEL.min(self.config.alarm_level);
+        let mut next = Next::Continue;
+        for i in 0..problem.guardrails.len() {
+            let own = match segment {
+                None => &mut self.detectors,
+                Some(segment) => self.detectors_in(problem, segment),
+            };
+            let evidence = own[i].as_mut().map_or(0.0, |own| look(i, own));
+            if evidence >= level {
+                next = next.or(self.breach(problem, i, segment, evidence, taken));
+            }
+        }
+        next
+    }
+
+    /// Detectors of the guardrails that hold in each segment.
+    fn detectors_in(
         &mut self,
         problem: &CheckedProblem,
         segment: usize,
-        watched: Watched,
-        costs: &[f64],
-        taken: u64,
-    ) -> Next {
+    ) -> &mut Vec<Option<Detector>> {
         if self.segments.len() <= segment {
             self.segments.resize(segment + 1, Vec::new());
         }
-        if self.segments[segment].is_empty() {
-            self.segments[segment] = detectors_in_each(problem, segment);
+        let own = &mut self.segments[segment];
+        if own.is_empty() {
+            *own = detectors_in_each(problem, segment);
         }
-        let mut next = Next::Continue;
-        for (i, &cost) in costs.iter().enumerate() {
-            let Some(detector) = &mut self.segments[segment][i] else {
-                continue;
-            };
-            let standard = problem.guardrails[i].standardise(cost);
-            let evidence = detector.observe(&watched, cost, standard);
-            if evidence >= WARNING_LEVEL.min(self.config.alarm_level) {
-                next = next.or(self.breach(problem, i, Some(segment), evidence, taken));
-            }
-        }
-        next
+        own
     }
 
     #[cold]
@@ -525,8 +489,7 @@ impl Monitor {
         let Some(detector) = &detectors[guardrail] else {
             return Next::Continue;
         };
-        let (outcomes, excess) = detector.recent();
-        let mean = detector.in_units(&problem.guardrails[guardrail], excess);
+        let recent = detector.recent();
         let acts = evidence >= self.config.alarm_level;
         let kind = if acts {
             AlarmKind::Breach
@@ -536,53 +499,15 @@ impl Monitor {
         self.raise(Alarm {
             kind,
             guardrail: Some(guardrail),
-            arm: None,
+            arm: recent.arm,
             segment,
             outcome: taken,
-            outcomes,
-            mean,
+            outcomes: recent.outcomes,
+            mean: detector.in_units(&problem.guardrails[guardrail], &recent),
             evidence,
             forces_safe: acts && self.on_breach() == OnBreach::Safe,
             misfit: None,
         })
-    }
-
-    #[inline(never)]
-    fn observe_late(
-        &mut self,
-        problem: &CheckedProblem,
-        number: u64,
-        watched: Watched,
-        (reward, costs): (f64, &[f64]),
-        taken: u64,
-        mut learn: impl FnMut(&Turn, &[f64]),
-    ) -> Next {
-        let Watched {
-            is_safe, segment, ..
-        } = watched;
-        if (self.saved.order).arrived(number, (is_safe, segment), reward, costs) {
-            // What was taken for missing was late.
-            self.saved.missing = Missing::default();
-        }
-        let mut room = std::mem::take(&mut self.room);
-        let mut next = Next::Continue;
-        while let Some(turn) = self.saved.order.next(&mut room) {
-            let watched = Watched {
-                is_safe: turn.is_safe,
-                safe_probability: turn.safe_probability,
-                segment: turn.segment,
-                origin: Origin::Immediate,
-            };
-            if self.detect(problem, watched, &room, taken) == Next::Restart {
-                next = Next::Restart;
-            }
-            if let Some(drawn) = &turn.drawn {
-                self.came(problem, drawn);
-                learn(&turn, &room);
-            }
-        }
-        self.room = room;
-        next
     }
 
     fn test_safe_cost(&mut self, problem: &CheckedProblem, costs: &[f64], taken: u64) {
@@ -721,21 +646,28 @@ impl Monitor {
     pub(crate) fn restart(&mut self, taken: u64) {
         self.saved.epoch += 1;
         self.saved.forgotten = taken;
-        self.saved.before = self.saved.order.last;
+        self.saved.before = self.saved.last;
         self.clear_tests();
     }
 
     /// The tests start again.
     pub(crate) fn clear_tests(&mut self) {
-        self.saved.order.restart();
-        self.saved.missing = Missing::default();
+        self.saved.missing.restart();
         let segments = self.segments.iter_mut().flatten();
         for detector in self.detectors.iter_mut().chain(segments).flatten() {
             detector.restart();
         }
         for declared in self.declared.iter_mut().flatten() {
-            declared.state = Sums::default();
+            declared.restart();
         }
+    }
+}
+
+/// Share of a test's level that its start has after so many restarts: all of them together one.
+fn share_of_start(restarts: u64) -> f64 {
+    match restarts as f64 {
+        0.0 => 0.9,
+        k => 0.1 / (k * (k + 1.0)),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Outcomes as the tests see them: which decision each belongs to.
 
+use crate::round::Claim;
+
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Watched {
+pub(crate) struct Watched<'a> {
     /// True if the action was the safe one.
     pub is_safe: bool,
-    /// Probability that the policy gave the safe action: the last one, where the origin does not say.
-    pub safe_probability: f64,
+    /// Number of the arm; none of an action that was offered by its features.
+    pub arm: Option<usize>,
     /// Segment whose own guardrails it is watched under.
     pub segment: Option<usize>,
-    pub origin: Origin,
+    /// Claims of its decision; without any, nothing says what it should be.
+    pub claims: Option<&'a [Claim]>,
 }
 
 /// The decision that an outcome belongs to: what the monitor may conclude from it.
@@ -21,12 +24,7 @@ pub enum Origin {
     /// The agent's own, by the number it was announced under ([`crate::Agent::announce`]); outcomes come in any order.
     Announced(u64),
     /// The agent's own, late but in the order of decisions.
-    InOrder {
-        /// Number of the decision.
-        decision: u64,
-        /// Probability that its policy gave the safe action.
-        safe_probability: f64,
-    },
+    InOrder(u64),
     /// Another policy's: it teaches, and says nothing about this agent's policies.
     Logged,
     /// Another policy's, of a request that comes with the frequencies of those to be decided: its segment counts too.
@@ -44,7 +42,7 @@ impl Origin {
     #[inline]
     pub(crate) fn decision(self) -> Option<u64> {
         match self {
-            Self::Announced(decision) | Self::InOrder { decision, .. } => Some(decision),
+            Self::Announced(decision) | Self::InOrder(decision) => Some(decision),
             Self::Immediate | Self::Logged | Self::Sampled { .. } => None,
         }
     }

@@ -44,7 +44,6 @@ impl Monitor {
         let (m, each) = (self.detectors.len(), detectors_in_each(problem, 0));
         let fits = saved.detectors.len() == m
             && saved.declared.len() == m
-            && saved.memory.order.is_sound(m)
             && saved.memory.missing.is_sound()
             && fit(&self.detectors, &saved.detectors)
             && (saved.segments.iter()).all(|own| own.is_empty() || fit(&each, own))

@@ -97,7 +97,10 @@ impl ArmLearner {
         let ends = |arm: usize, signal: usize| Some(self.estimates.ends(arm, signal));
         let mut bounds = self.compared(shell, i, arm, ends).unwrap_or((0.0, 1.0));
         if let (true, Some(rule)) = (is_safe, &self.t_zero) {
-            bounds.1 = rule.upper(i).unwrap_or(bounds.1);
+            // Claims take the safe action's own ends back out of it, and need one that is no higher.
+            let is_relative = shell.problem.guardrails[i].factor != 0.0;
+            let settled = rule.upper(i).filter(|&own| !is_relative || own < bounds.1);
+            bounds.1 = settled.unwrap_or(bounds.1);
             bounds.0 = bounds.0.min(bounds.1);
         }
         bounds

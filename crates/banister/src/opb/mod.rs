@@ -283,14 +283,13 @@ impl Learner for ArmLearner {
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.check_number(pending.action)?;
         self.estimates.number(pending.action);
-        if pending.decision > shell.monitor.last_announced() {
+        if shell.monitor.announce(pending.decision) {
             self.waiting.announce(pending.action);
             if let Some(sums) = &mut self.sums {
                 sums.announce(pending.decision, pending.action);
                 shell.stale = true;
             }
         }
-        (shell.monitor).announce(pending.decision, pending.safe_probability);
         Ok(Next::Continue)
     }
 
@@ -302,7 +301,6 @@ impl Learner for ArmLearner {
         {
             self.waiting.end(pending.action);
         }
-        shell.monitor.give_up(pending.decision);
         Ok(Next::Continue)
     }
 

@@ -228,6 +228,18 @@ impl ArmLearner {
     pub(super) fn play_settled(&mut self, shell: &mut Shell) -> Result<(), Fallback> {
         let mut own = self.settled.clone().unwrap_or_default();
         own.is_certified(shell, &self.plan.bounds);
-        shell.publish(&own.answer(), &self.plan.bounds.thresholds, |_, arm| arm)
+        let answer = own.answer();
+        if !answer.is_within(&self.plan.bounds.thresholds) {
+            return Err(answer.failure());
+        }
+        shell.certify(&answer, |_, arm| arm);
+        let offered = own
+            .policy
+            .iter()
+            .filter_map(|&(arm, p)| Some((shell.arms.column(arm)?, p)));
+        let columns: Vec<(usize, f64)> = offered.collect();
+        let bounds = &self.plan.bounds;
+        shell.claim(&columns, answer.costs, bounds, bounds.safe);
+        Ok(())
     }
 }

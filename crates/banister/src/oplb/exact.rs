@@ -125,7 +125,14 @@ impl FeatureLearner {
         };
         let answer = Answer::from(exact.solver.solve(&problem, &mut limits));
         let evidence = &self.evidence;
-        shell.publish(&answer, &self.plan.bounds.thresholds, |arms, column| {
+        let squares = &evidence.actions.columns.squares[usize::from(hidden)];
+        for (i, row) in exact.costs.iter().enumerate() {
+            for &(a, _) in answer.support.iter().filter(|own| own.0 != column) {
+                let end = row[a] + exact.radii[i] * squares[a].sqrt();
+                self.plan.bounds.cost_upper[i][a] = end;
+            }
+        }
+        shell.publish(&answer, &self.plan.bounds, |arms, column| {
             evidence.number(arms, column)
         })
     }

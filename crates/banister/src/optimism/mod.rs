@@ -408,7 +408,7 @@ impl LpPlan {
         self.planner.plan(&self.bounds);
         let free = Answer::from(self.planner.planned());
         let answer = self.floor.mix(free, &self.bounds, self.planner.values());
-        shell.publish(&answer, &self.bounds.thresholds, number)
+        shell.publish(&answer, &self.bounds, number)
     }
 
     /// Copies the shell's floors, beside the declared one.

@@ -14,11 +14,12 @@
 //! confidence set of frequencies is our own (`frequencies`).
 //!
 //! Files, in reading order: `config`, `segments` (who shares a policy), `frequencies`, `block`, `overall` (guardrails
-//! over all segments), `table` (the program), this page, `outcomes`, `view`, `snapshot`.
+//! over all segments), `table` (the program), this page, `order`, `outcomes`, `view`, `snapshot`.
 
 mod block;
 mod config;
 mod frequencies;
+mod order;
 mod outcomes;
 mod overall;
 mod segments;
@@ -44,6 +45,7 @@ use block::Block;
 use config::CheckedSegmented;
 pub use config::SegmentedConfig;
 pub use frequencies::worst_mean;
+use order::{Order, Turn};
 use segments::{POOL, Segments};
 pub use snapshot::SegmentLearnerState;
 use table::{SegmentTable, TableStatus};
@@ -103,8 +105,13 @@ pub struct SegmentLearner {
     entered_name: String,
     /// True if some guardrail holds in each segment.
     watches_segments: bool,
+    /// Decisions that wait for their outcomes, for what segments share.
+    order: Order,
+    /// Room for an outcome whose turn it is.
+    turn: Turn,
     /// Room for an answer.
     support: Vec<(usize, f64)>,
+    columns: Vec<(usize, f64)>,
     costs: Vec<f64>,
     prices: Vec<f64>,
 }
@@ -131,7 +138,10 @@ impl Learner for SegmentLearner {
             entered: None,
             entered_name: POOLED.to_string(),
             watches_segments: problem.guardrails.iter().any(|g| g.scope == Scope::Each),
+            order: Order::default(),
+            turn: Turn::default(),
             support: Vec::new(),
+            columns: Vec::new(),
             costs: vec![0.0; m],
             prices: vec![0.0; m],
             checked,
@@ -181,6 +191,11 @@ impl Learner for SegmentLearner {
             nodes: 0,
         };
         shell.certify(&answer, |_, arm| arm);
+        let block = &self.table.blocks[b];
+        let column = |&(arm, p): &(usize, f64)| Some((shell.arms.column(arm)?, p));
+        self.columns.clear();
+        self.columns.extend(self.support.iter().filter_map(column));
+        shell.claim(&self.columns, &self.costs, &block.bounds, block.safe);
         self.write_segment(shell, false);
         Ok(())
     }
@@ -231,6 +246,7 @@ impl Learner for SegmentLearner {
         self.reset_pool(shell);
         self.pool_since = shell.monitor.last_announced();
         self.pool_from = 0;
+        self.order.restart();
         self.rebuild(shell);
     }
 
@@ -244,6 +260,7 @@ impl Learner for SegmentLearner {
         }
         self.pool.forget(arm, all);
         shell.monitor.forget_before(arm);
+        self.order.leave_pool(|drawn| drawn.arm == arm);
         self.change_all();
         Ok(())
     }
@@ -356,7 +373,7 @@ impl SegmentLearner {
         self.reset_pool(shell);
         self.pool_since = shell.monitor.last_announced();
         self.pool_from = self.segments.total;
-        shell.monitor.leave_pool();
+        self.order.leave_pool(|_| true);
     }
 
     fn reset_pool(&mut self, shell: &Shell) {
@@ -399,7 +416,7 @@ impl SegmentLearner {
             return;
         }
         self.is_outdated = false;
-        shell.monitor.count_waiting(&mut self.waiting_in_pool);
+        self.order.count_waiting(&mut self.waiting_in_pool);
         let delta = self.checked.frequencies_in(shell.monitor.epoch());
         let known = KnownArms {
             problem: &shell.problem,
@@ -472,6 +489,7 @@ impl SegmentLearner {
         own.frequency = self.table.blocks[b].weight;
         own.costs.clear();
         own.by_frequencies.clear();
+        own.excess.clear();
         let safe = self.table.blocks[b].safe;
         for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
             // The declared safety of the safe arm vouches for it, not its interval.
@@ -486,6 +504,9 @@ impl SegmentLearner {
                 _ => 0.0,
             };
             own.by_frequencies.push(guardrail.signal.unit() * part);
+            let is_shared = guardrail.scope == Scope::Overall && !is_forced;
+            let excess = if is_shared { cost - self.costs[i] } else { 0.0 };
+            own.excess.push(excess);
         }
     }
 }

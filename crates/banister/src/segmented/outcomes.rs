@@ -4,8 +4,8 @@ use super::segments::POOL;
 use super::{POOLED, SegmentLearner};
 use crate::estimate::{Changed, Estimates};
 use crate::guarded::Shell;
-use crate::monitor::{Drawn, Next, Origin, Turn};
-use crate::problem::Direction;
+use crate::monitor::{Drawn, Next, Origin, Watched};
+use crate::problem::{CheckedProblem, Direction};
 use crate::round::{Outcome, Pending};
 
 impl SegmentLearner {
@@ -13,6 +13,9 @@ impl SegmentLearner {
     /// before that outcome is seen.
     pub(super) fn draw(&mut self, shell: &mut Shell, pending: &Pending) -> Next {
         let arm = pending.action;
+        shell.monitor.announce(pending.decision);
+        let taken = shell.outcomes;
+        let next = (shell.monitor).observe_segment(&shell.problem, pending.excess, taken);
         let time = shell.time_of_pending(pending);
         let segment = self.count_context(shell, time);
         *self.segments.waiting(segment) += 1;
@@ -34,9 +37,11 @@ impl SegmentLearner {
             safe_probability: pending.safe_probability,
             time,
         };
+        // Without a probability its outcome comes in order, and waits for nothing.
+        let waits = pending.safe_probability.is_some();
         let given_up =
-            (shell.monitor).announce_in(pending.decision, pending.safe_probability, Some(drawn));
-        given_up.map_or(Next::Continue, |given_up| self.miss(shell, &given_up))
+            waits.then(|| (self.order).announce(pending.decision, drawn, sizes(&shell.problem)));
+        (given_up.flatten()).map_or(next, |given_up| self.miss(shell, &given_up).or(next))
     }
 
     /// The outcome of a decision will never come: one that is waited for, or else of this arm in its segment.
@@ -48,7 +53,7 @@ impl SegmentLearner {
             self.waiting.end(self.segments.list[s].pairs[arm]);
         }
         let given_up = if pending.safe_probability.is_some() {
-            shell.monitor.give_up(decision)
+            self.order.give_up(decision, sizes(&shell.problem))
         } else {
             let is_current = shell.monitor.is_current(Origin::Announced(decision));
             let time = shell.time_of_pending(pending);
@@ -110,10 +115,14 @@ impl SegmentLearner {
 
     /// The segment entered last, of an outcome that came at once. It counts the context, unless a decision there waits
     /// for its outcome: that one's was counted.
-    fn meet_segment(&mut self, shell: &mut Shell, time: f64) -> Option<usize> {
+    fn meet_segment(&mut self, shell: &mut Shell, time: f64, next: &mut Next) -> Option<usize> {
         let segment = self.learn_of_segment(shell);
         if self.segments.has_come(segment) {
             return segment;
+        }
+        let own = shell.decision.segment.as_ref();
+        if let Some(own) = own.filter(|own| own.name == self.entered_name) {
+            *next = (shell.monitor).observe_segment(&shell.problem, &own.excess, shell.outcomes);
         }
         self.count_context(shell, time)
     }
@@ -182,6 +191,7 @@ impl SegmentLearner {
         let segment = (self.segments).replace_rare(&self.entered_name, is_named)?;
         self.segments.meet(segment);
         shell.monitor.leave_segment(segment);
+        self.order.leave_segment(segment);
         for &pair in &self.segments.list[segment].pairs {
             self.pairs.clear(pair);
             self.waiting.clear(pair);
@@ -207,9 +217,10 @@ impl SegmentLearner {
             ..
         } = *outcome;
         let time = shell.time_of(outcome);
+        let mut next = Next::Continue;
         // A log's contexts are another's, and need not come with the frequencies seen here, unless that is declared.
         let segment = match origin {
-            Origin::Immediate => self.meet_segment(shell, time),
+            Origin::Immediate => self.meet_segment(shell, time, &mut next),
             Origin::Sampled { is_first: true, .. } => self.count_context(shell, time),
             Origin::Logged | Origin::Sampled { .. } => self.learn_of_segment(shell),
             _ => {
@@ -218,6 +229,12 @@ impl SegmentLearner {
             }
         };
         let block = segment.map_or(POOL, |s| self.segments.list[s].block);
+        // Before that its policy was another block's.
+        let is_since = match origin {
+            Origin::Announced(decision) | Origin::InOrder(decision) => decision > self.pool_since,
+            Origin::Immediate => self.segments.total > self.pool_from,
+            Origin::Logged | Origin::Sampled { .. } => false,
+        };
         let is_forgotten = shell.monitor.is_forgotten(arm, origin);
         if is_forgotten {
             shell.monitor.forget();
@@ -239,15 +256,15 @@ impl SegmentLearner {
             pooled: block == POOL
                 && !is_forgotten
                 && match origin {
-                    Origin::Immediate => self.is_pooled(),
+                    Origin::Immediate => is_since,
                     Origin::Sampled { is_blind, .. } => is_blind && self.is_pooled(),
-                    Origin::InOrder { decision, .. } => decision > self.pool_since,
+                    Origin::InOrder(_) => is_since,
                     Origin::Announced(_) | Origin::Logged => false,
                 },
             safe_probability: None,
             time,
         };
-        if matches!(origin, Origin::InOrder { .. }) {
+        if matches!(origin, Origin::InOrder(_)) {
             shell.monitor.came(&shell.problem, &drawn);
         }
         let mut pooled = Learned::default();
@@ -255,32 +272,57 @@ impl SegmentLearner {
             pooled = Learned::from(&mut self.pool, arm, (reward, costs), time);
         }
         let mut changed_arm = arm;
-        let mut watched = shell.as_watched(outcome, arm == shell.safe);
-        watched.segment = segment.filter(|_| block != POOL && self.watches_segments);
-        let (pool, taken) = (&mut self.pool, shell.outcomes);
-        let learn = |turn: &Turn, costs: &[f64]| {
-            if let Some(Drawn {
-                arm,
-                pooled: true,
-                time,
-                ..
-            }) = turn.drawn
-            {
-                let found = Learned::from(pool, arm, (turn.reward, costs), time);
+        let taken = shell.outcomes;
+        // The claim about the pool is one about its average, in the order of decisions.
+        let in_turn = matches!(origin, Origin::Announced(_)) && block == POOL;
+        let claims = shell.decision.claims_about(outcome);
+        let watched = Watched {
+            is_safe: arm == shell.safe,
+            arm: Some(arm),
+            segment: segment.filter(|_| block != POOL && self.watches_segments),
+            claims: claims.filter(|_| is_since && !in_turn),
+        };
+        next = next.or((shell.monitor).observe(&shell.problem, &watched, costs, taken));
+        if let Origin::Announced(decision) = origin {
+            let (claims, sizes) = (outcome.claims, sizes(&shell.problem));
+            if (self.order).arrived(decision, reward, costs, claims, sizes.1) {
+                shell.monitor.forget_missing();
+            }
+            let mut turn = std::mem::take(&mut self.turn);
+            while self.order.next(&mut turn, sizes) {
+                let Some(drawn) = turn.drawn else { break };
+                shell.monitor.came(&shell.problem, &drawn);
+                if !drawn.pooled {
+                    continue;
+                }
+                let watched = Watched {
+                    is_safe: drawn.arm == shell.safe,
+                    arm: Some(drawn.arm),
+                    segment: None,
+                    claims: Some(&turn.claims),
+                };
+                next =
+                    next.or((shell.monitor).detect(&shell.problem, &watched, &turn.costs, taken));
+                let signals = (turn.reward, &turn.costs[..]);
+                let found = Learned::from(&mut self.pool, drawn.arm, signals, drawn.time);
                 pooled.computed |= found.computed;
                 if found.changed.is_some() {
-                    (pooled.changed, changed_arm) = (found.changed, arm);
+                    (pooled.changed, changed_arm) = (found.changed, drawn.arm);
                 }
             }
-        };
-        let signals = (reward, costs);
-        let next = (shell.monitor).observe_in_turn(&shell.problem, watched, signals, taken, learn);
+            self.turn = turn;
+        }
         if pooled.computed {
             self.change(POOL);
         }
         let next = own.tell_change(shell, segment, arm).or(next);
         pooled.tell_change(shell, segment, changed_arm).or(next)
     }
+}
+
+/// Signals and guardrails.
+pub(super) fn sizes(problem: &CheckedProblem) -> (usize, usize) {
+    (problem.width() - 1, problem.guardrails.len())
 }
 
 /// Consequence of an outcome for the statistics that took it.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::SegmentLearner;
+use super::order::Order;
+use super::outcomes::sizes;
 use super::segments::POOL;
 use crate::error::{Error, broken};
 use crate::estimate::{Estimates, EstimatesState};
@@ -31,6 +33,7 @@ pub struct SegmentLearnerState {
     /// Last decision announced before the pool began, and the number of its context.
     pool_since: u64,
     pool_from: u64,
+    order: Order,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,6 +72,7 @@ impl SegmentLearner {
             pool: self.pool.state(),
             pool_since: self.pool_since,
             pool_from: self.pool_from,
+            order: self.order.clone(),
         }
     }
 
@@ -84,6 +88,7 @@ impl SegmentLearner {
         self.pool.restore(&shell.problem, &state.pool, None)?;
         self.pool_since = state.pool_since;
         self.pool_from = state.pool_from;
+        self.order = state.order;
         // Places in the order in which they were made.
         let mut arm_of = vec![0; state.segments.len() * shell.arms.len()];
         for saved in state.segments {
@@ -137,6 +142,9 @@ impl SegmentLearnerState {
         let total = contexts + u128::from(self.others);
         if total >= u128::from(u64::MAX / 2) || self.pools >= u32::MAX / 2 {
             return Err(broken("its counts are impossible"));
+        }
+        if !self.order.is_sound(sizes(&shell.problem)) {
+            return Err(broken("`order` does not match the problem"));
         }
         let (arms, mut names) = (shell.arms.len(), std::collections::HashSet::new());
         let mut is_taken = vec![false; self.segments.len() * arms];

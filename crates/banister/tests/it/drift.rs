@@ -227,6 +227,7 @@ fn a_policy_that_has_expired_is_stale() {
             segment: None,
             safe_probability: None,
             time: None,
+            excess: &[],
         };
         agent.announce(&pending).unwrap();
     }
@@ -306,6 +307,7 @@ fn a_saved_agent_goes_on_bit_by_bit() {
                 segment: round.segment,
                 safe_probability: Some(decision.probability(0)),
                 time: round.time,
+                excess: &[],
             };
             agent.announce(&pending).unwrap();
             late.push(pending);

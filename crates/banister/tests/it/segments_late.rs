@@ -142,10 +142,7 @@ fn what_is_given_up_counts_at_its_worst_in_the_pool() {
             match (number % 3, in_order) {
                 (0, _) => agent.give_up(number, 1, safe_probability),
                 (_, true) => {
-                    let origin = Origin::InOrder {
-                        decision: number,
-                        safe_probability: 0.5,
-                    };
+                    let origin = Origin::InOrder(number);
                     agent.observe_from(origin, 1, 1.0, &[0.0]).unwrap();
                 }
                 (_, false) => report(&mut agent, (number, number as usize % 2, 1, (1.0, 0.0))),

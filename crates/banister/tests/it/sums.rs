@@ -77,6 +77,7 @@ impl World {
                 segment: None,
                 safe_probability,
                 time: None,
+                excess: &[],
             };
             agent.announce(&pending).unwrap();
             late.push_back((decision, arm, reward, cost));
@@ -199,6 +200,7 @@ fn a_saved_agent_goes_on_bit_by_bit() {
                 segment: None,
                 safe_probability: Some(0.5),
                 time: None,
+                excess: &[],
             };
             agent.announce(&pending).unwrap();
         } else {
@@ -243,6 +245,7 @@ fn decisions_that_wait_are_counted_at_their_worst() {
             segment: None,
             safe_probability: Some(0.0),
             time: None,
+            excess: &[],
         };
         agent.announce(&pending).unwrap();
     }

@@ -43,6 +43,7 @@ fn pending(decision: u64, (segment, arm): (usize, usize), is_segmented: bool) ->
         segment: is_segmented.then_some(SEGMENTS[segment]),
         safe_probability: Some(0.5),
         time: None,
+        excess: &[],
     }
 }
 

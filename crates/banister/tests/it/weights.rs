@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::common::{Random, read, refused, rows};
 use banister::{
-    Agent, AgentConfig, ArmRanges, ArmWeights, Error, Guardrail, Opb, OpbConfig, Origin, Outcome,
-    Pending, Problem, Registry as _, Round,
+    Agent, AgentConfig, ArmRanges, ArmWeights, Claim, Error, Guardrail, Opb, OpbConfig, Origin,
+    Outcome, Pending, Problem, Registry as _, Round,
 };
 use serde_json::{Value, json};
 
@@ -177,6 +177,7 @@ fn late_outcomes_are_watched_at_the_price_of_their_decision() {
                 segment: None,
                 safe_probability: Some(0.3),
                 time: None,
+                excess: &[],
             };
             agent.announce(&pending).unwrap();
         }
@@ -184,11 +185,14 @@ fn late_outcomes_are_watched_at_the_price_of_their_decision() {
             agent.set_weights(2, &told(1e-5)).unwrap();
             agent.set_weights(2, &told(2e-5)).unwrap();
         }
+        let bound = 0.5;
+        let claims = vec![Claim { slope: 1.0, bound }; problem.guardrails.len()];
         for decision in 1..=2000_u64 {
             let arm = decision as usize % 3;
             let (reward, costs) = outcome(&mut rng, arm);
             let own = Outcome {
                 origin: Origin::Announced(decision),
+                claims: Some(&claims),
                 ..Outcome::of_arm(arm, reward, &costs)
             };
             Agent::observe(&mut agent, &own).unwrap();

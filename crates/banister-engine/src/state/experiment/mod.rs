@@ -322,18 +322,12 @@ impl Experiment {
                 }
                 self.observe(record, outcome, origin)?;
             }
-            Event::Matured {
-                outcome,
-                safe_probability,
-            } => {
+            Event::Matured(outcome) => {
                 let number = record.decision.unwrap_or(0);
                 let origin = if self.was_shadow(number) {
                     Origin::Logged
                 } else {
-                    Origin::InOrder {
-                        decision: number,
-                        safe_probability,
-                    }
+                    Origin::InOrder(number)
                 };
                 self.missing.came(outcome.action as usize);
                 self.observe(record, outcome, origin)?;
@@ -501,6 +495,7 @@ impl Experiment {
             action,
             segment,
             safe_probability: waits.then_some(0.0),
+            excess: Vec::new(),
             time,
         }))
     }
@@ -516,6 +511,7 @@ impl Experiment {
             action: decision.action,
             segment: decision.segment.clone(),
             safe_probability,
+            excess: decision.excess.clone(),
             time: decision.time,
         }))
     }

@@ -49,6 +49,8 @@ pub(crate) struct PendingDecision {
     pub segment: Option<Arc<str>>,
     /// Probability of its safe action, where outcomes come in any order.
     pub safe_probability: Option<f64>,
+    /// Its segment's own excess.
+    pub excess: Vec<f64>,
     /// Its time ([`crate::DecisionEvent::time`]).
     pub time: Option<f64>,
 }
@@ -60,6 +62,7 @@ impl PendingDecision {
             action: self.action as usize,
             segment: self.segment.as_deref(),
             safe_probability: self.safe_probability,
+            excess: &self.excess,
             time: self.time,
         }
     }

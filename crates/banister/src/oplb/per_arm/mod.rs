@@ -220,7 +220,7 @@ impl Learner for ContextLearner {
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.check_number(pending.action)?;
         self.number(shell, pending.action);
-        (shell.monitor).announce(pending.decision, pending.safe_probability);
+        shell.monitor.announce(pending.decision);
         Ok(Next::Continue)
     }
 

@@ -166,6 +166,7 @@ impl<A: AsAgent> Player<A> {
             costs,
             origin,
             time: None,
+            claims: None,
         };
         self.agent.agent_mut().observe(&outcome)
     }
@@ -200,6 +201,7 @@ impl<A: AsAgent> Player<A> {
             segment: self.segment.as_deref(),
             safe_probability,
             time: None,
+            excess: &[],
         };
         self.agent.agent_mut().announce(&pending).unwrap();
     }
@@ -212,6 +214,7 @@ impl<A: AsAgent> Player<A> {
             segment: self.segment.as_deref(),
             safe_probability,
             time: None,
+            excess: &[],
         };
         self.agent.agent_mut().give_up(&pending).unwrap();
     }
@@ -300,6 +303,7 @@ pub trait Inspect: Agent {
             segment: None,
             safe_probability,
             time: None,
+            excess: &[],
         };
         self.announce(&pending).unwrap();
     }
@@ -315,10 +319,12 @@ pub trait Inspect: Agent {
         banister::estimates(self, &Round::default())
     }
 
-    /// Takes the outcome of an arm that was announced.
+    /// Takes the outcome of an arm that was announced, with what the last decision claims of it.
     fn observe_late(&mut self, decision: u64, arm: usize, reward: f64, costs: &[f64]) {
+        let claims = self.decide_arms().claims(arm).map(<[_]>::to_vec);
         let outcome = Outcome {
             origin: Origin::Announced(decision),
+            claims: claims.as_deref(),
             ..Outcome::of_arm(arm, reward, costs)
         };
         self.observe(&outcome).unwrap();
