@@ -10,8 +10,9 @@
 //! have the difference of the two means in round t for conditional mean, where both arms can be drawn: the centre is
 //! known before and cancels. If no probability of the two is below f they lie within ±(hi − lo)/f, and the wealth of
 //! [`Mixture`] bounds the average of their conditional means, whatever these do. Leaving out the rounds of other arms
-//! would give the same width. Where f is not known, the bets for differences of policies do with less (the crate's
-//! first page): they need no f, and are wider.
+//! would give the same width; those in which one arm was certain say nothing of a difference, and are left out, estimate
+//! and all. Where f is not known, the bets for differences of policies do with less (the crate's first page): they need no
+//! f, and are wider. Which of the two then serves is seen in the log, so each has half of α.
 
 use banister::Error;
 use banister::interval::Mixture;
@@ -19,7 +20,7 @@ use banister::lift::{ArmLift, Evidence, LiftForm, LiftInterval};
 use libm::log as ln;
 
 use crate::combination::Combination;
-use crate::log::CheckedLog;
+use crate::log::{CheckedLog, Features, Log};
 use crate::options::{Estimator, IntervalKind, Options};
 use crate::target::Target;
 use crate::weights::Part;
@@ -66,6 +67,8 @@ pub fn lift(
     };
     options.check(log)?;
     let (level, confidence) = (-ln(1.0 - options.confidence), options.confidence);
+    let drawn = (form == LiftForm::Concurrent).then(|| Drawn::of(log));
+    let drawn = drawn.transpose()?;
     let mut found = Vec::new();
     for arm in (0..arms).filter(|&arm| arm != safe) {
         let name = log.declared().arm_names.get(arm).cloned();
@@ -75,8 +78,8 @@ pub fn lift(
             let [own, reference] = [arm, safe].map(|arm| evidence(log, arm, signal, range));
             let names = (&name[..], log.signal_name(signal));
             let mut lift = ArmLift::constant(names, [&own, &reference], level, confidence);
-            if form == LiftForm::Concurrent {
-                lift.difference = concurrent(log, [arm, safe], (signal, range), options)?;
+            if let Some(drawn) = &drawn {
+                lift.difference = drawn.lift(log, [arm, safe], (signal, range), options)?;
                 (lift.percent, lift.form) = (None, form);
             }
             found.push(lift);
@@ -91,6 +94,64 @@ fn evidence(log: &CheckedLog, arm: usize, signal: usize, range: [f64; 2]) -> Evi
     rows.filter(|(action, _)| **action == arm)
         .for_each(|(_, y)| statistics.push((y - lo) / (hi - lo)));
     Evidence { statistics, range }
+}
+
+/// The rounds in which more than one arm could be drawn.
+struct Drawn {
+    actions: Vec<usize>,
+    rewards: Vec<f64>,
+    costs: Vec<f64>,
+    pscores: Vec<f64>,
+}
+
+impl Drawn {
+    fn of(log: &CheckedLog) -> Result<Self, Error> {
+        let pscores = log.pscores("a `concurrent` lift")?;
+        let (all, whole) = (log.declared(), |round: &usize| pscores[*round] < 1.0);
+        let rounds: Vec<usize> = (0..log.rounds()).filter(whole).collect();
+        let taken = |column: &[f64]| rounds.iter().map(|&t| column[t]).collect();
+        Ok(Self {
+            actions: rounds.iter().map(|&t| all.actions[t]).collect(),
+            rewards: taken(all.rewards),
+            costs: rounds.iter().flat_map(|&t| log.costs(t).to_vec()).collect(),
+            pscores: taken(pscores),
+        })
+    }
+
+    fn lift(
+        &self,
+        log: &CheckedLog,
+        arms: [usize; 2],
+        (signal, [lo, hi]): (usize, [f64; 2]),
+        options: &Options,
+    ) -> Result<LiftInterval, Error> {
+        if self.actions.is_empty() {
+            return Ok(LiftInterval {
+                estimate: None,
+                lower: lo - hi,
+                upper: hi - lo,
+            });
+        }
+        let log = Log {
+            actions: &self.actions,
+            rewards: &self.rewards,
+            costs: &self.costs,
+            pscores: Some(&self.pscores),
+            features: Features::None,
+            segments: Vec::new(),
+            ..log.declared().clone()
+        };
+        let halves = if options.min_pscore.is_some() {
+            1.0
+        } else {
+            0.5
+        };
+        let options = Options {
+            confidence: 1.0 - halves * (1.0 - options.confidence),
+            ..options.clone()
+        };
+        concurrent(&log.check()?, arms, (signal, [lo, hi]), &options)
+    }
 }
 
 fn concurrent(

@@ -1,11 +1,15 @@
 //! Outcomes that wait, outcomes that never come, and alarms: raised, recorded, acknowledged.
 
+use std::collections::BTreeSet;
+
 use crate::common;
 
 use banister::monitor::AlarmKind;
 use banister::{Fallback, OnBreach};
-use banister_engine::{Edit, Event, EventKind, Import, ImportOutcomes, Record, rebuild};
-use common::engine::{Engine, conflict, field, plain};
+use banister_engine::{
+    AlarmRaised, Edit, Event, EventKind, Import, ImportOutcomes, Record, Report, rebuild,
+};
+use common::engine::{Engine, conflict, field, plain, said};
 use common::{Place, both, until};
 use serde_json::json;
 
@@ -14,6 +18,7 @@ both!(
     what_never_comes_is_counted_and_tested,
     a_breach_forces_the_safe_action_until_it_is_acknowledged,
     alert_only_says_so,
+    a_warning_that_comes_true_at_once_is_recorded_once,
     the_reaction_to_alarms_changes,
     a_cost_beyond_its_range_is_stored_and_raises_an_alarm,
     a_model_that_is_refuted_says_where,
@@ -191,6 +196,56 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     assert_eq!(kinds.iter().filter(acknowledged).count(), 1);
 }
 
+/// One batch of outcomes warns of a breach and proves it, beside an alarm that stands: every alarm is one event.
+fn a_warning_that_comes_true_at_once_is_recorded_once(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = plain("x");
+    declaration["agent"] = json!({"kind": "opb", "on_breach": "alert"});
+    engine.create(declaration).unwrap();
+    let played: Vec<(String, u32)> = (0..1500)
+        .map(|i| {
+            (
+                i.to_string(),
+                engine.decide("x", &i.to_string()).unwrap().action,
+            )
+        })
+        .collect();
+    let reports = |from: usize, to: usize, costs: [f64; 2]| {
+        let each = played[from..to].iter().map(|(id, action)| {
+            let cost = costs[usize::from(*action > 0)];
+            let mut report = said(json!({"reward": 0.5, "costs": {"errors": cost}}));
+            report.decision = id.clone();
+            let experiment = "x".into();
+            Report { experiment, report }
+        });
+        for answer in engine.execute_all(each.collect()).unwrap() {
+            answer.unwrap();
+        }
+    };
+    reports(0, 1, [1.6, 1.6]);
+    until("the range's alarm is recorded", || {
+        engine.show("x").unwrap().alarms.len() == 1
+    });
+    reports(1, 1500, [1.0, 1.0]);
+    until("the breach is recorded", || {
+        let alarms = &engine.show("x").unwrap().alarms;
+        alarms.iter().any(|own| own.alarm.kind == AlarmKind::Breach)
+    });
+    engine.digest("x").unwrap();
+    engine.stop();
+    let raised = records(place).into_iter().filter_map(|record| {
+        let Event::AlarmRaised(json) = record.event().unwrap() else {
+            return None;
+        };
+        let alarm: AlarmRaised = serde_json::from_str(&json).unwrap();
+        Some(alarm.of_agent.expect("the agent's"))
+    });
+    let raised: Vec<u64> = raised.collect();
+    let distinct: BTreeSet<u64> = raised.iter().copied().collect();
+    assert_eq!(raised.len(), distinct.len(), "{raised:?}");
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
 /// Somebody on call turns the reaction down, and up again; where learning again needs a share of δ, it is not to be had
 /// later.
 fn the_reaction_to_alarms_changes(place: &Place) {
@@ -276,7 +331,11 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
     let recorded = engine.show("x").unwrap().summary.alarms;
     assert_eq!(recorded.len(), 2);
-    assert_eq!(recorded[1].alarm, *alarm);
+    let answered = AlarmRaised {
+        of_agent: recorded[1].alarm.of_agent,
+        ..alarm.clone()
+    };
+    assert_eq!(recorded[1].alarm, answered);
     let digest = engine.digest("x").unwrap();
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());

@@ -131,9 +131,7 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
     let matured: Vec<_> = whole(&mut *place.open())
         .iter()
         .filter_map(|record| match record.event().unwrap() {
-            Event::Matured(outcome) => {
-                Some((record.decision, outcome.reward, outcome.costs))
-            }
+            Event::Matured(outcome) => Some((record.decision, outcome.reward, outcome.costs)),
             _ => None,
         })
         .collect();

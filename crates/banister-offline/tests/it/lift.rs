@@ -112,6 +112,36 @@ fn one_fixed_policy() {
     assert!(constant[1].signal == "spend" && constant[1].difference.estimate == Some(0.0));
 }
 
+/// Rounds in which the safe arm was certain say nothing of a difference, and do not pull it to 0.
+#[test]
+fn rounds_without_a_choice() {
+    let rng = &mut rng(2);
+    let mut columns = Columns {
+        arms: 2,
+        ..Columns::default()
+    };
+    for t in 0..6000 {
+        let bold = if t % 3 == 0 { 0.5 } else { 0.0 };
+        let arm = usize::from(uniform(rng) < bold);
+        let reward = f64::from(u8::from(uniform(rng) < [0.3, 0.6][arm]));
+        columns.push(arm, if bold > 0.0 { 0.5 } else { 1.0 }, reward, 0.25);
+    }
+    let options = Options::default();
+    let found = first(columns.log(), LiftForm::Concurrent, &options).difference;
+    let error = 4.0 * (2.0 * 0.25 / 1000.0_f64).sqrt();
+    assert!((found.estimate.unwrap() - 0.3).abs() < error, "{found:?}");
+    assert!(found.lower < 0.3 && 0.3 < found.upper, "{found:?}");
+    let certain = Log {
+        pscores: Some(&[1.0; 6000]),
+        ..columns.log()
+    };
+    let found = first(certain, LiftForm::Concurrent, &options).difference;
+    assert_eq!(
+        (found.estimate, found.lower, found.upper),
+        (None, -1.0, 1.0)
+    );
+}
+
 #[test]
 fn refused() {
     let (columns, _) = moving(1, 50);

@@ -30,6 +30,7 @@ fn problem_of(name: &str) -> Problem {
         drift: Some(Drift {
             by: 1e-6,
             per: DriftUnit::Decision,
+            pause: None,
         }),
         ..at_most(0.5, Some(0.1))
     };

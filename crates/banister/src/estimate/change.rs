@@ -64,18 +64,33 @@ impl Change {
         self.starts = starts;
         self.bets = match noise {
             Noise::Bounded => [1.0 - lower, upper].map(|room| 0.9 / room.max(1e-9)),
-            Noise::Moving => [0.5; 2],
+            // By its age, at each outcome.
+            Noise::Moving => [0.0; 2],
             Noise::SubGaussian(r) => [1.0 / r; 2],
         };
         self.bets[0] = -self.bets[0];
     }
 
-    /// Observes an outcome of a bounded signal, less or more what its mean may have moved. True if a mean beyond an end
-    /// is proven.
+    /// Observes an outcome of a bounded signal. True if a mean beyond an end is proven.
     #[inline(always)]
-    pub(super) fn observe(&mut self, y: f64, moved: f64) -> bool {
-        let excesses = [(y + moved) - self.ends[0], (y - moved) - self.ends[1]];
+    pub(super) fn observe(&mut self, y: f64) -> bool {
+        let excesses = [y - self.ends[0], y - self.ends[1]];
         let steps = [self.bets[0] * excesses[0], self.bets[1] * excesses[1]];
+        self.multiply(|k, end| 1.0 + PARTS[k] * steps[end])
+    }
+
+    /// Observes an outcome of a bounded signal whose mean may have moved so much since time 0. Ends age, and stakes are
+    /// shares of what is possible at their age; no end of the range can be beaten, so nothing is staked there.
+    #[inline(never)]
+    pub(super) fn observe_moving(&mut self, y: f64, moved: f64) -> bool {
+        let (lower, upper) = (self.ends[0] - moved, self.ends[1] + moved);
+        let mut steps = [0.0; 2];
+        if lower > 0.0 {
+            steps[0] = 0.9 * (lower - y) / (1.0 - lower).max(1e-9);
+        }
+        if upper < 1.0 {
+            steps[1] = 0.9 * (y - upper) / upper.max(1e-9);
+        }
         self.multiply(|k, end| 1.0 + PARTS[k] * steps[end])
     }
 
@@ -96,6 +111,7 @@ impl Change {
         for (k, wealth) in self.wealth.iter_mut().enumerate() {
             for end in 0..2 {
                 wealth[end] = (wealth[end] + self.starts[end]) * factor(k, end);
+                debug_assert!(wealth[end] >= 0.0, "a stake of more than there is");
                 totals[end] += wealth[end];
             }
         }

@@ -540,15 +540,13 @@ impl Estimates {
             if rule.wants_mixture() {
                 self.mixture[from + s].push(y);
             }
-            let mut moved = 0.0;
-            if let Some(Some(windows)) = self.windows.get_mut(from + s) {
-                moved = units[s].drift * windows.push(time);
-            }
+            let windows = self.windows.get_mut(from + s).and_then(Option::as_mut);
+            let moved = windows.map(|own| units[s].drift * own.push(time));
             if let Some(change) = self.changes.get_mut(from + s) {
-                proven |= if rule.is_bounded() {
-                    change.observe(y, moved)
-                } else {
-                    change.observe_normal(y)
+                proven |= match moved {
+                    Some(moved) => change.observe_moving(y, moved),
+                    None if rule.is_bounded() => change.observe(y),
+                    None => change.observe_normal(y),
                 };
             }
         }

@@ -60,6 +60,8 @@ pub struct Shell {
     alarms_seen: u64,
     /// Decisions or seconds that bounds are made for, where means may move, and the last of them.
     reach: Option<f64>,
+    /// Most decisions or seconds from one round to the next.
+    pause: f64,
     pub(crate) until: f64,
     /// True if time is the caller's, who has to pass it.
     pub(crate) by_clock: bool,
@@ -119,6 +121,7 @@ impl Shell {
             room: (u64::MAX, ""),
             alarms_seen: 0,
             reach: problem.reach(),
+            pause: problem.longest_pause(),
             until: 0.0,
             by_clock: problem.drift_unit().is_some_and(DriftUnit::is_by_clock),
             clock: None,
@@ -149,6 +152,9 @@ impl Shell {
     pub(super) fn tell_time(&mut self, time: Option<f64>) -> Result<(), Error> {
         let time = time.map(|time| finite("time", time)).transpose()?;
         if let Some(time) = time.filter(|_| self.reach.is_some()) {
+            if time > self.latest() {
+                return Err(self.jumped(time));
+            }
             self.advance(time);
         } else if self.by_clock {
             return Err(untimed("every round needs its time in seconds"));
@@ -163,10 +169,27 @@ impl Shell {
         clock
     }
 
+    /// The latest time that the next round may have.
+    #[inline]
+    fn latest(&self) -> f64 {
+        self.clock.map_or(f64::INFINITY, |own| own.now + self.pause)
+    }
+
+    #[cold]
+    fn jumped(&self, time: f64) -> Error {
+        let (latest, pause) = (self.latest(), self.pause);
+        let allowed = format!(
+            "must be at most {latest}: the clock goes on by at most {pause} at once, unless a longer `drift.pause` is \
+             declared"
+        );
+        Error::invalid("time", time, allowed)
+    }
+
     /// True if the time of an outcome's decision is known.
     #[inline]
     pub(crate) fn is_timed(&self, outcome: &Outcome) -> bool {
-        outcome.time.map_or(!self.by_clock, f64::is_finite)
+        let is_sound = |time: f64| time.is_finite() && time <= self.latest();
+        (outcome.time).map_or(!self.by_clock, is_sound)
             || (outcome.time.is_none() && self.clock.is_some() && !outcome.origin.is_logged())
     }
 
@@ -360,10 +383,9 @@ impl Shell {
             return Err(Error::HorizonExceeded { horizon, intervals });
         }
         if !self.is_timed(outcome) {
-            outcome.time.map_or(Ok(0.0), |time| finite("time", time))?;
-            return Err(untimed(
-                "an outcome needs the time of its decision, in seconds",
-            ));
+            let time = outcome.time.map(|time| finite("time", time)).transpose()?;
+            let needs = "an outcome needs the time of its decision, in seconds";
+            return Err(time.map_or_else(|| untimed(needs), |time| self.jumped(time)));
         }
         let Outcome { reward, costs, .. } = *outcome;
         if self.monitor.is_on() {

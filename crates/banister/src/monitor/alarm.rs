@@ -117,6 +117,8 @@ impl fmt::Display for FeatureRange {
 pub struct Alarm {
     /// Assumption that the evidence contradicts.
     pub kind: AlarmKind,
+    /// Its number, in the order of alarms raised.
+    pub number: u64,
     /// Index of the guardrail, or, past the last one, of a signal that guardrails are sums of; none where the evidence is
     /// about the reward.
     pub guardrail: Option<usize>,
@@ -130,7 +132,7 @@ pub struct Alarm {
     /// names of segments their number.
     pub outcomes: u64,
     /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean); of a signal outside its range, the value reported; of missing
+    /// over the factor times the safe mean); of a breach by one arm how far it is beyond what was certified; of a signal outside its range, the value reported; of missing
     /// outcomes their share; of names of segments the most there can be.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
@@ -171,10 +173,11 @@ impl Alarm {
         })
     }
 
-    /// One that is not a matter of chance, and informs.
+    /// One that is not a matter of chance, and informs: what others start from.
     pub(super) fn certain(kind: AlarmKind, outcome: u64) -> Self {
         Self {
             kind,
+            number: 0,
             guardrail: None,
             arm: None,
             segment: None,
@@ -213,9 +216,9 @@ impl Alarm {
         match (self.kind, guardrail) {
             (AlarmKind::Missing, _) => self.told_missing(),
             (AlarmKind::Segments, _) => self.told_segments(),
-            (AlarmKind::Breach, Some(guardrail)) => self.told_breach(guardrail),
+            (AlarmKind::Breach, Some(guardrail)) => self.told_breach(guardrail, arm),
             (AlarmKind::BreachWarning, Some(guardrail)) => {
-                let told = self.told_breach(guardrail);
+                let told = self.told_breach(guardrail, arm);
                 format!("{told}: a warning, which may be chance")
             }
             (AlarmKind::Refuted, _) => self.told_refuted(name, own),
@@ -237,8 +240,14 @@ impl Alarm {
         }
     }
 
-    fn told_breach(&self, guardrail: &Standard) -> String {
+    fn told_breach(&self, guardrail: &Standard, arm: Option<&str>) -> String {
         let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
+        if let Some(arm) = arm {
+            let (excess, side) = (short(self.mean.abs()), guardrail.direction.harmful_word());
+            return format!(
+                "{name} of {arm} averaged {excess} {side} than was certified over its last {n} outcomes"
+            );
+        }
         if guardrail.factor == 0.0 {
             return format!(
                 "{name} averaged {mean} over the last {n} decisions, beyond its threshold {}",

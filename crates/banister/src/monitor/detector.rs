@@ -266,7 +266,11 @@ impl Detector {
     #[inline(always)]
     fn factors(&self, excess: f64, least: f64, most: f64) -> [f64; BETS] {
         // What cannot win stakes nothing.
-        let most_staked = if most > 0.0 { MOST_LOST / -least } else { 0.0 };
+        let most_staked = if most > 0.0 {
+            MOST_LOST / (-least).max(1e-9)
+        } else {
+            0.0
+        };
         HALVES.map(|half| 1.0 + (half * self.first).min(most_staked) * excess)
     }
 

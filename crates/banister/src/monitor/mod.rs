@@ -298,16 +298,13 @@ impl Monitor {
             return;
         };
         let _ = self.raise(Alarm {
-            kind: AlarmKind::Missing,
             guardrail: Some(0),
             arm: found.is_safe.then_some(safe),
             segment: found.segment,
-            outcome: taken,
             outcomes: found.missing,
             mean: found.share,
             evidence: found.evidence,
-            forces_safe: false,
-            misfit: None,
+            ..Alarm::certain(AlarmKind::Missing, taken)
         });
     }
 
@@ -497,16 +494,14 @@ impl Monitor {
             AlarmKind::BreachWarning
         };
         self.raise(Alarm {
-            kind,
             guardrail: Some(guardrail),
             arm: recent.arm,
             segment,
-            outcome: taken,
             outcomes: recent.outcomes,
             mean: detector.in_units(&problem.guardrails[guardrail], &recent),
             evidence,
             forces_safe: acts && self.on_breach() == OnBreach::Safe,
-            misfit: None,
+            ..Alarm::certain(kind, taken)
         })
     }
 
@@ -526,16 +521,13 @@ impl Monitor {
             }
             let outcomes = declared.state.count;
             let _ = self.raise(Alarm {
-                kind: AlarmKind::SafeCost,
                 guardrail: Some(i),
                 arm: Some(problem.declared.safe),
-                segment: None,
-                outcome: taken,
                 outcomes,
                 mean: refuted.mean,
                 evidence: refuted.evidence,
                 forces_safe: matters && self.on_breach() != OnBreach::Alert,
-                misfit: None,
+                ..Alarm::certain(AlarmKind::SafeCost, taken)
             });
         }
     }
@@ -551,16 +543,15 @@ impl Monitor {
         taken: u64,
     ) -> Next {
         let endangers = changed.endangers;
+        let kind = match (changed.drift, endangers) {
+            (true, true) => AlarmKind::Drift,
+            (false, true) => AlarmKind::Refuted,
+            (_, false) => AlarmKind::Changed,
+        };
         self.raise(Alarm {
-            kind: match (changed.drift, endangers) {
-                (true, true) => AlarmKind::Drift,
-                (false, true) => AlarmKind::Refuted,
-                (_, false) => AlarmKind::Changed,
-            },
             guardrail: changed.guardrail,
             arm: Some(arm),
             segment,
-            outcome: taken,
             outcomes: changed.outcomes,
             mean: changed.mean,
             evidence: self.config.alarm_level,
@@ -570,7 +561,7 @@ impl Monitor {
                 OnBreach::Relearn => endangers && changed.drift,
                 OnBreach::Alert => false,
             },
-            misfit: None,
+            ..Alarm::certain(kind, taken)
         })
     }
 
@@ -586,16 +577,14 @@ impl Monitor {
             OnBreach::Alert => false,
         };
         self.raise(Alarm {
-            kind: AlarmKind::ModelRefuted,
             guardrail: Some(found.guardrail),
             arm: found.arm,
-            segment: None,
-            outcome: taken,
             outcomes: found.outcomes,
             mean: found.mean,
             evidence: found.evidence,
             forces_safe,
             misfit: Some(found.misfit),
+            ..Alarm::certain(AlarmKind::ModelRefuted, taken)
         })
     }
 
@@ -603,6 +592,8 @@ impl Monitor {
     #[cold]
     #[inline(never)]
     fn raise(&mut self, alarm: Alarm) -> Next {
+        let number = self.saved.raised + 1;
+        let alarm = Alarm { number, ..alarm };
         let relearns = self.on_breach() == OnBreach::Relearn
             && !alarm.kind.is_beyond_learning()
             && !alarm.forces_safe;
@@ -634,7 +625,7 @@ impl Monitor {
             }
             Some(_) => return Next::Continue,
         }
-        self.saved.raised += 1;
+        self.saved.raised = number;
         if relearns {
             Next::Restart
         } else {

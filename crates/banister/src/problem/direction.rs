@@ -28,6 +28,11 @@ impl Direction {
         self.select("≤", "≥")
     }
 
+    /// Comparison for the harmful side.
+    pub(crate) fn harmful_word(self) -> &'static str {
+        self.select("more", "less")
+    }
+
     /// Preposition for the allowed side.
     pub fn allowed_side(self) -> &'static str {
         self.select("below", "above")

@@ -25,7 +25,14 @@ pub struct Drift {
     pub by: f64,
     /// Unit of time.
     pub per: DriftUnit,
+    /// Most units that the clock goes on by from one decision to the next, for the longest pause there may be; by the hour
+    /// or day a year if absent. A time beyond it is refused: milliseconds given for seconds would age everything for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<f64>,
 }
+
+/// A year, in seconds.
+const YEAR: f64 = 366.0 * 86_400.0;
 
 /// Unit of time of a drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,8 +74,31 @@ impl Drift {
         self.by / self.per.parts().1
     }
 
-    /// Refuses what is no speed; `width` is that of the signal's range.
+    /// Most decisions, or seconds, from one decision to the next.
+    pub(super) fn longest_pause(&self) -> f64 {
+        let default = if self.per.is_by_clock() {
+            YEAR
+        } else {
+            f64::INFINITY
+        };
+        self.pause
+            .map_or(default, |pause| pause * self.per.parts().1)
+    }
+
+    /// Refuses what is no speed, and no pause; `width` is that of the signal's range.
     pub(super) fn check(&self, field: &str, width: f64) -> Result<(), Error> {
+        let pause = format!("{field}.drift.pause");
+        if self
+            .pause
+            .is_some_and(|own| !(own.is_finite() && own > 0.0))
+        {
+            let allowed = "must be a positive number of its units";
+            return Err(Error::invalid(
+                pause,
+                self.pause.unwrap_or_default(),
+                allowed,
+            ));
+        }
         let field = format!("{field}.drift.by");
         if finite(&field, self.by)? < 0.0 {
             return Err(Error::invalid(field, self.by, "must be at least 0"));

@@ -88,8 +88,8 @@ pub struct Guardrail {
     /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
     #[serde(default, skip_serializing_if = "Scope::is_overall")]
     pub scope: Scope,
-    /// Number n of decisions over whose sum it is kept, instead of by every policy: each stretch of n, one after
-    /// another. Only `opb`.
+    /// Number n of decisions over whose sum it is kept, instead of by every policy: 1 to n, n + 1 to 2n, …; not
+    /// every window of n. Only `opb`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<u64>,
     /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.

@@ -129,6 +129,13 @@ impl CheckedProblem {
         moving.next().map(|drift| drift.per)
     }
 
+    /// Most decisions, or seconds, that the clock goes on by from one decision to the next: the longest declared pause.
+    pub(crate) fn longest_pause(&self) -> f64 {
+        let drifts = self.each_signal().filter_map(|(_, own)| own.drift);
+        let pauses = drifts.map(|own| own.longest_pause());
+        pauses.reduce(f64::max).unwrap_or(f64::INFINITY)
+    }
+
     /// Refuses declared drift, where it cannot be followed.
     pub fn refuse_drift(&self, why: &str) -> Result<(), Error> {
         let mut signals = self.each_signal();

@@ -19,7 +19,11 @@ fn declared(drift: f64) -> Problem {
 
 fn declared_per(by: f64, per: DriftUnit) -> Problem {
     let guardrail = Guardrail {
-        drift: Some(Drift { by, per }),
+        drift: Some(Drift {
+            by,
+            per,
+            pause: None,
+        }),
         ..at_most(TAU, Some(SAFE))
     };
     common::problem(2, vec![guardrail])
@@ -264,6 +268,101 @@ fn a_time_that_is_needed_is_asked_for() {
     }
     agent.observe(&Outcome::of_arm(1, 0.5, &[0.0])).unwrap();
     agent.observe(&logged(Some(-3.0))).unwrap();
+    // Milliseconds for seconds: refused, and the clock is as it was.
+    let before = agent.decide(&at(Some(9.0))).unwrap().clone();
+    let error = agent.decide(&at(Some(1.7e12))).unwrap_err().to_string();
+    for part in ["`time`", "1700000000000", "31622409", "drift.pause"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let outcome = logged(Some(1.7e12));
+    assert!(agent.check(&outcome, 0).is_err());
+    assert!(agent.observe(&outcome).is_err());
+    assert_eq!(*agent.decide(&at(Some(9.0))).unwrap(), before);
+    agent.decide(&at(Some(3e7))).unwrap();
+}
+
+/// What is left of an arm that nobody drew for long is no evidence: constant means raise no alarm about drift after a
+/// pause, a retirement, or where an arm is drawn now and then; and a saved agent is always taken back.
+#[test]
+fn constant_means_refute_no_drift_however_long_an_arm_waits() {
+    let play = |segmented: bool, rare: bool, per: DriftUnit, seed: u64| {
+        let (k, by, dear) = match (rare, per) {
+            (true, _) => (10, 1e-4, 0.9),
+            (_, DriftUnit::Hour) => (2, 0.01, 0.25),
+            _ => (2, 1e-4, 0.25),
+        };
+        let safe = if rare { TAU - 0.01 } else { SAFE };
+        let guardrail = Guardrail {
+            drift: Some(Drift {
+                by,
+                per,
+                pause: None,
+            }),
+            ..at_most(TAU, Some(safe))
+        };
+        let problem = common::problem(k, vec![guardrail]);
+        let mut agent: Box<dyn Agent> = if segmented {
+            Box::new(Segmented::new(&problem, &SegmentedConfig::default()).unwrap())
+        } else {
+            Box::new(Opb::new(&problem, &OpbConfig::default()).unwrap())
+        };
+        let mut rng = Random::new(seed);
+        let mut time = 0.0;
+        let mut run = |agent: &mut Box<dyn Agent>, rounds: u64| {
+            for t in 0..rounds {
+                time += 1.0;
+                let round = Round {
+                    time: per.is_by_clock().then_some(time),
+                    ..Round::in_segment("a")
+                };
+                let action = agent.decide(&round).unwrap().draw(rng.unit());
+                let mean = if action == 0 { safe } else { dear };
+                let cost = [rng.bernoulli(mean)];
+                let outcome = Outcome {
+                    segment: round.segment,
+                    time: round.time,
+                    ..Outcome::of_arm(action, 0.5, &cost)
+                };
+                agent.observe(&outcome).unwrap();
+                if t % 500 == 0 {
+                    let saved = agent.save().unwrap();
+                    *agent = AgentConfig::restore(&saved)
+                        .expect("its own snapshot")
+                        .agent;
+                }
+            }
+            time += 720.0 * 3600.0;
+        };
+        run(&mut agent, if rare { 20_000 } else { 3000 });
+        if per == DriftUnit::Decision && !rare && !segmented {
+            agent.retire_arm(1).unwrap();
+            run(&mut agent, 200_000);
+            let offered = agent.add_arm("arm 1", None, &Default::default(), &Default::default());
+            assert_eq!(offered.unwrap(), 1);
+        }
+        run(&mut agent, 3000);
+        let alarms = agent.view().monitor.unwrap().alarms().to_vec();
+        alarms
+            .iter()
+            .any(|a| matches!(a.kind, AlarmKind::Drift | AlarmKind::Refuted))
+    };
+    let runs = 12;
+    for (segmented, rare, per) in [
+        (false, false, DriftUnit::Hour),
+        (true, false, DriftUnit::Hour),
+        (false, false, DriftUnit::Decision),
+        (false, true, DriftUnit::Decision),
+        (true, true, DriftUnit::Decision),
+    ] {
+        let alarms = (0..runs)
+            .filter(|&seed| play(segmented, rare, per, seed))
+            .count();
+        // At δ = 0.01 each.
+        assert!(
+            alarms <= 1,
+            "segmented {segmented}, rare {rare}, {per:?}: {alarms} of {runs}"
+        );
+    }
 }
 
 /// Saved and restored in the midst, agents go on bit by bit; late outcomes count from their own decisions.
@@ -391,6 +490,7 @@ fn bad_drift_is_refused() {
     let moving = |by: f64| Drift {
         by,
         per: DriftUnit::Decision,
+        pause: None,
     };
     for by in [-1e-6, f64::NAN, f64::INFINITY, 1.5] {
         let guardrail = Guardrail {

@@ -1,6 +1,7 @@
 //! The integration tests of `banister`, one binary.
 
 mod agent;
+mod claims;
 mod common;
 mod coverage;
 mod drift;

@@ -7,8 +7,8 @@ use crate::common::player::Oplb;
 use banister::interval::kl;
 use banister::monitor::{Alarm, AlarmKind};
 use banister::{
-    Agent, AgentConfig, Claim, Fallback, Guardrail, OnBreach, Opb, OpbConfig, OplbConfig, Optimism,
-    Origin, Outcome, Pending, Problem, Registry as _, Round,
+    Agent, AgentConfig, AlarmAnswer, Claim, Fallback, Guardrail, OnBreach, Opb, OpbConfig,
+    OplbConfig, Optimism, Origin, Outcome, Pending, Problem, Registry as _, Round, Segmented,
 };
 use common::{Random, at_most};
 
@@ -720,4 +720,63 @@ fn a_failed_certificate_heals_and_raises_no_alarm() {
     assert_eq!(alarms, 0);
     // The certificates do fail now and then, so there was something to heal.
     assert!(violating > 0);
+}
+
+/// Tests that start again after every acknowledgement share one level: a true declaration of the safe cost, and outcomes
+/// that are missing at random, are refuted in no more of the runs than that.
+#[test]
+fn a_thousand_acknowledgements_have_one_level() {
+    let runs = 200;
+    let (mut costs, mut missing) = (0, 0);
+    for seed in 0..runs {
+        let mut rng = Random::new(seed);
+        let declared = OpbConfig {
+            alarm_delta: 0.05,
+            ..config(OnBreach::Alert)
+        };
+        let mut agent = Opb::new(&problem(2, 0.4, Some(0.1)), &declared).unwrap();
+        let mut segmented =
+            Segmented::new(&problem(2, 0.4, Some(0.1)), &Default::default()).unwrap();
+        let (mut is_refuted, mut is_missing) = (false, false);
+        let has = |agent: &dyn Agent, kind: AlarmKind| {
+            let alarms = agent.view().monitor.unwrap().alarms();
+            alarms.iter().any(|own| own.kind == kind)
+        };
+        for start in 0..1000 {
+            for t in 1..=20 {
+                agent.observe(0, 0.5, &[rng.bernoulli(0.1)]).unwrap();
+                let action = rng.below(2);
+                let pending = Pending {
+                    decision: start * 20 + t,
+                    action,
+                    segment: Some(rng.choose(&["a", "b"])),
+                    safe_probability: Some(0.5),
+                    time: None,
+                    excess: &[],
+                };
+                segmented.announce(&pending).unwrap();
+                if rng.unit() < 0.5 {
+                    segmented.give_up(&pending).unwrap();
+                } else {
+                    let outcome = Outcome {
+                        segment: pending.segment,
+                        origin: Origin::Announced(pending.decision),
+                        ..Outcome::of_arm(action, 0.5, &[0.0])
+                    };
+                    Agent::observe(&mut segmented, &outcome).unwrap();
+                }
+            }
+            is_refuted |= has(&agent, AlarmKind::SafeCost);
+            is_missing |= has(&segmented, AlarmKind::Missing);
+            for agent in [&mut agent as &mut dyn Agent, &mut segmented] {
+                agent.answer_alarms(AlarmAnswer::Acknowledge).unwrap();
+            }
+        }
+        costs += u32::from(is_refuted);
+        missing += u32::from(is_missing);
+    }
+    println!("{costs} and {missing} of {runs}");
+    // Three standard errors above the levels: 0.05, and 0.002.
+    assert!(costs <= 19, "{costs} of {runs} declarations are refuted");
+    assert!(missing <= 2, "{missing} of {runs} runs miss too much");
 }

@@ -17,6 +17,9 @@ const MOST_KEPT: usize = 100;
 pub struct AlarmRaised {
     /// Kind of evidence.
     pub kind: AlarmKind,
+    /// Its number among the agent's alarms, where it is one of those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_agent: Option<u64>,
     /// Name of the guardrail, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrail: Option<String>,
@@ -77,6 +80,7 @@ impl Experiment {
             .map(|i| self.checked.standard.signal_name(i + 1));
         AlarmRaised {
             kind: alarm.kind,
+            of_agent: (alarm.number > 0).then_some(alarm.number),
             guardrail: guardrail.map(str::to_string),
             message: alarm.describe(&self.checked.standard, arm.as_deref(), segment.as_deref()),
             arm,
@@ -119,6 +123,7 @@ impl Experiment {
         };
         Some(AlarmRaised {
             kind: AlarmKind::Missing,
+            of_agent: None,
             guardrail: None,
             arm: self.info.arms.get(most).cloned(),
             segment: None,
@@ -159,8 +164,8 @@ impl Experiment {
         time: Timestamp,
         alarm: AlarmRaised,
     ) -> Result<(), String> {
-        if !alarm.is_by_arm() {
-            self.learner.apply(LearnerEvent::AlarmRecorded)?;
+        if let Some(number) = alarm.of_agent {
+            self.learner.apply(LearnerEvent::AlarmRecorded(number))?;
         }
         self.notice_alarm((number, time), &alarm);
         if self.alarms.len() == MOST_KEPT {

@@ -80,7 +80,7 @@ impl Actor {
     /// Takes an event's effect, some time.
     pub(super) fn push(self: &Arc<Self>, event: LearnerEvent) {
         let mut inbox = lock(&self.inbox);
-        inbox.recorded += usize::from(matches!(event, LearnerEvent::AlarmRecorded));
+        inbox.recorded += usize::from(matches!(event, LearnerEvent::AlarmRecorded(_)));
         inbox.tasks.push_back(Task::Event(event));
         inbox.events += 1;
         let is_full = inbox.events >= MOST_EVENTS;
@@ -135,7 +135,7 @@ impl Actor {
     }
 
     fn run(&self, core: &mut Core, task: Task) {
-        let records = matches!(task, Task::Event(LearnerEvent::AlarmRecorded));
+        let records = matches!(task, Task::Event(LearnerEvent::AlarmRecorded(_)));
         let done = catch_unwind(AssertUnwindSafe(|| match task {
             Task::Event(event) => core.apply(event),
             Task::Save(saving) => {
@@ -158,7 +158,8 @@ impl Actor {
         let unrecorded = core.unrecorded();
         let mut news = lock(&self.news);
         news.segments = core.segment_count();
-        let is_news = broken.is_some() || news.unrecorded.len() != unrecorded.len();
+        let numbers = |all: &[NamedAlarm]| all.iter().map(|own| own.alarm.number).sum::<u64>();
+        let is_news = broken.is_some() || numbers(&news.unrecorded) != numbers(&unrecorded);
         if is_news {
             news.unrecorded = unrecorded;
             news.broken = news.broken.take().or(broken);

@@ -37,7 +37,8 @@ pub(crate) enum LearnerEvent {
     Settle(bool),
     Answer(AlarmAnswer),
     /// An event records an alarm of the agent.
-    AlarmRecorded,
+    /// An alarm is an event now, by its number.
+    AlarmRecorded(u64),
     /// The experiment was changed.
     PolicyInputs(Arc<PolicyInputs>),
 }
@@ -206,7 +207,7 @@ impl Core {
                     self.recorded = monitor.map_or(0, |monitor| monitor.raised());
                 }
             }
-            LearnerEvent::AlarmRecorded => self.recorded += 1,
+            LearnerEvent::AlarmRecorded(number) => self.recorded = self.recorded.max(number),
             LearnerEvent::PolicyInputs(inputs) => self.inputs = inputs,
         }
         self.current = None;
@@ -320,25 +321,18 @@ impl Core {
     /// Alarms that no event records yet, each with the names of its arm and of its segment.
     pub(crate) fn unrecorded(&self) -> Vec<NamedAlarm> {
         let view = self.agent.view();
-        let Some(monitor) = view.monitor.filter(|own| own.raised() > self.recorded) else {
-            return Vec::new();
-        };
-        let new = monitor.raised().saturating_sub(self.recorded);
-        // The newest are the last; one that replaced an older one of its kind is among them.
-        let mut newest: Vec<_> = monitor.alarms().iter().collect();
-        newest.sort_by_key(|alarm| std::cmp::Reverse(alarm.outcome));
-        let newest = newest
-            .into_iter()
-            .take(usize::try_from(new).unwrap_or(usize::MAX));
-        let named = newest.map(|alarm| {
-            let arm = alarm.arm.and_then(|arm| view.arms.get(arm));
-            let segment = alarm.segment.and_then(|s| view.segment_names.get(s));
-            NamedAlarm {
-                alarm: *alarm,
-                arm: arm.map(|arm| arm.name.clone()),
-                segment: segment.cloned(),
-            }
-        });
+        let alarms = view.monitor.map_or(&[][..], |own| own.alarms()).iter();
+        let named = alarms
+            .filter(|own| own.number > self.recorded)
+            .map(|alarm| {
+                let arm = alarm.arm.and_then(|arm| view.arms.get(arm));
+                let segment = alarm.segment.and_then(|s| view.segment_names.get(s));
+                NamedAlarm {
+                    alarm: *alarm,
+                    arm: arm.map(|arm| arm.name.clone()),
+                    segment: segment.cloned(),
+                }
+            });
         named.collect()
     }
 }
