@@ -67,8 +67,39 @@ pub fn lift(
     };
     options.check(log)?;
     let (level, confidence) = (-ln(1.0 - options.confidence), options.confidence);
-    let drawn = (form == LiftForm::Concurrent).then(|| Drawn::of(log));
+    let is_concurrent = form == LiftForm::Concurrent;
+    // Rounds in which more than one arm could be drawn.
+    let (all, mut rounds) = (log.declared(), Vec::new());
+    if is_concurrent {
+        let pscores = log.pscores("a `concurrent` lift")?;
+        rounds.extend((0..log.rounds()).filter(|&t| pscores[t] < 1.0));
+    }
+    let of = |column: &[f64]| -> Vec<f64> { rounds.iter().map(|&t| column[t]).collect() };
+    let actions: Vec<usize> = rounds.iter().map(|&t| all.actions[t]).collect();
+    let (rewards, pscores) = (of(all.rewards), of(all.pscores.unwrap_or_default()));
+    let costs: Vec<f64> = (rounds.iter().flat_map(|&t| log.costs(t)).copied()).collect();
+    let drawn = (!rounds.is_empty()).then(|| {
+        let log = Log {
+            actions: &actions,
+            rewards: &rewards,
+            costs: &costs,
+            pscores: Some(&pscores),
+            features: Features::None,
+            segments: Vec::new(),
+            ..all.clone()
+        };
+        log.check()
+    });
     let drawn = drawn.transpose()?;
+    let halves = if options.min_pscore.is_some() {
+        1.0
+    } else {
+        0.5
+    };
+    let halved = Options {
+        confidence: 1.0 - halves * (1.0 - confidence),
+        ..options.clone()
+    };
     let mut found = Vec::new();
     for arm in (0..arms).filter(|&arm| arm != safe) {
         let name = log.declared().arm_names.get(arm).cloned();
@@ -78,8 +109,15 @@ pub fn lift(
             let [own, reference] = [arm, safe].map(|arm| evidence(log, arm, signal, range));
             let names = (&name[..], log.signal_name(signal));
             let mut lift = ArmLift::constant(names, [&own, &reference], level, confidence);
-            if let Some(drawn) = &drawn {
-                lift.difference = drawn.lift(log, [arm, safe], (signal, range), options)?;
+            if is_concurrent {
+                lift.difference = match &drawn {
+                    Some(log) => concurrent(log, [arm, safe], (signal, range), &halved)?,
+                    None => LiftInterval {
+                        estimate: None,
+                        lower: range[0] - range[1],
+                        upper: range[1] - range[0],
+                    },
+                };
                 (lift.percent, lift.form) = (None, form);
             }
             found.push(lift);
@@ -94,64 +132,6 @@ fn evidence(log: &CheckedLog, arm: usize, signal: usize, range: [f64; 2]) -> Evi
     rows.filter(|(action, _)| **action == arm)
         .for_each(|(_, y)| statistics.push((y - lo) / (hi - lo)));
     Evidence { statistics, range }
-}
-
-/// The rounds in which more than one arm could be drawn.
-struct Drawn {
-    actions: Vec<usize>,
-    rewards: Vec<f64>,
-    costs: Vec<f64>,
-    pscores: Vec<f64>,
-}
-
-impl Drawn {
-    fn of(log: &CheckedLog) -> Result<Self, Error> {
-        let pscores = log.pscores("a `concurrent` lift")?;
-        let (all, whole) = (log.declared(), |round: &usize| pscores[*round] < 1.0);
-        let rounds: Vec<usize> = (0..log.rounds()).filter(whole).collect();
-        let taken = |column: &[f64]| rounds.iter().map(|&t| column[t]).collect();
-        Ok(Self {
-            actions: rounds.iter().map(|&t| all.actions[t]).collect(),
-            rewards: taken(all.rewards),
-            costs: rounds.iter().flat_map(|&t| log.costs(t).to_vec()).collect(),
-            pscores: taken(pscores),
-        })
-    }
-
-    fn lift(
-        &self,
-        log: &CheckedLog,
-        arms: [usize; 2],
-        (signal, [lo, hi]): (usize, [f64; 2]),
-        options: &Options,
-    ) -> Result<LiftInterval, Error> {
-        if self.actions.is_empty() {
-            return Ok(LiftInterval {
-                estimate: None,
-                lower: lo - hi,
-                upper: hi - lo,
-            });
-        }
-        let log = Log {
-            actions: &self.actions,
-            rewards: &self.rewards,
-            costs: &self.costs,
-            pscores: Some(&self.pscores),
-            features: Features::None,
-            segments: Vec::new(),
-            ..log.declared().clone()
-        };
-        let halves = if options.min_pscore.is_some() {
-            1.0
-        } else {
-            0.5
-        };
-        let options = Options {
-            confidence: 1.0 - halves * (1.0 - options.confidence),
-            ..options.clone()
-        };
-        concurrent(&log.check()?, arms, (signal, [lo, hi]), &options)
-    }
 }
 
 fn concurrent(
