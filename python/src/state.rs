@@ -502,6 +502,7 @@ impl AgentState {
         let played = decisions.iter().map(Decision::played);
         let played: SmallVec<[_; 1]> = played.collect();
         let origin = self.origin(decisions);
+        let reset_after = self.interface.reset_after;
         let m = costs.len() / decisions.len().max(1);
         let outcomes = decisions.iter().enumerate().map(|(i, one)| Outcome {
             action: one.drawn,
@@ -515,7 +516,7 @@ impl AgentState {
             costs: &costs[i * m..(i + 1) * m],
             origin: origin(one),
             time: one.policy.time,
-            claims: one.policy.core.claims(one.drawn),
+            claims: (one.policy.core.claims(one.drawn)).filter(|_| one.serial > reset_after),
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
         taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;
@@ -526,25 +527,24 @@ impl AgentState {
         Ok(())
     }
 
-    /// Origin of each of some outcomes. Those of a long batch ([`Policy::batch`]) count if they come in the order of
-    /// decisions, with none omitted.
+    /// Origin of each of some outcomes. In segments those of a long batch ([`Policy::batch`]) count if they come in the
+    /// order of decisions, with none omitted: what segments share is watched in that order.
     fn origin(&self, decisions: &[Decision]) -> impl Fn(&Decision) -> Origin + Clone + use<> {
         let first = decisions.first();
-        let is_one_batch = decisions
-            .iter()
-            .all(|one| first.is_some_and(|first| one.policy.batch == first.policy.batch));
         let starts = first.is_some_and(|one| {
             one.serial == self.watched + 1
                 || (one.policy.batch == Some(one.serial) && one.serial > self.watched)
         });
-        let is_in_order =
-            starts && (decisions.windows(2)).all(|pair| pair[1].serial == pair[0].serial + 1);
+        let follow = |pair: &[Decision]| {
+            pair[1].serial == pair[0].serial + 1 && pair[1].policy.batch == pair[0].policy.batch
+        };
+        let is_in_order = starts && decisions.windows(2).all(follow);
         let reset_after = self.interface.reset_after;
-        move |one| match one.policy.batch {
-            _ if !is_one_batch || one.serial <= reset_after => Origin::Logged,
-            None => Origin::Announced(one.serial),
-            Some(_) if is_in_order => Origin::InOrder(one.serial),
-            Some(_) => Origin::Logged,
+        move |one| match (one.policy.batch, one.segment_name()) {
+            _ if one.serial <= reset_after => Origin::Logged,
+            (None, _) => Origin::Announced(one.serial),
+            (Some(_), Some(_)) if !is_in_order => Origin::Logged,
+            (Some(_), _) => Origin::InOrder(one.serial),
         }
     }
 }

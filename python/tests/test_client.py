@@ -415,7 +415,6 @@ STATE = {
     ],
     "alarms": [],
     "evidence": [{"guardrail": "complaints", "watched": True, "points": [[10, 0.5]], "alarm_at": 6.0}],
-    "watched_one_in": 1,
     "alarm": {"reason": "margin_not_proven", "since": TIME, "decision": None},
 }
 POINT = {"mean": None, "lower": 0, "upper": 1, "pessimistic_cost": 0.1, "threshold": 0.1, "price": 0}

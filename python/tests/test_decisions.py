@@ -479,22 +479,29 @@ def test_assumptions_are_listed_with_what_watches_them() -> None:
     assert banister.rivals.Ucb1(2).assumptions == [] == banister.rivals.Ucb1(2).alarms
 
 
-def test_late_outcomes_are_watched_in_the_order_of_their_decisions() -> None:
-    """Where the dear arm's outcomes come first, every policy is safe all the same."""
+@pytest.mark.parametrize("how", ["one by one", "batch"])
+def test_late_outcomes_are_watched_in_any_order(how: str) -> None:
+    """Where the dear arm's outcomes come first, every policy is safe all the same; one that is not is found."""
 
-    def life(by_decision: bool) -> set[str]:
+    def life(later: float) -> set[str]:
         agent = opb(on_breach="alert")
         taught(agent)
         rng = np.random.default_rng(7)
-        for _ in range(10):
-            waiting = [agent.decide() for _ in range(400)]
-            for decision in sorted(waiting, key=lambda decision: -decision.index):
-                cost = float(rng.random() < (0.1, 0.9, 0.9)[decision.index])
-                agent.observe(decision if by_decision else decision.index, float(decision.index == 1), cost)
+        for turn in range(10):
+            waiting = list(agent.decide_batch(2000)) if how == "batch" else [agent.decide() for _ in range(400)]
+            waiting.sort(key=lambda decision: -decision.index)
+            means = (0.1, 0.9, 0.9) if turn < 5 else (later, 0.9, 0.9)
+            costs = [float(rng.random() < means[decision.index]) for decision in waiting]
+            rewards = [float(decision.index == 1) for decision in waiting]
+            if how == "batch":
+                agent.observe_batch(waiting, rewards, costs)
+            else:
+                for decision, reward, cost in zip(waiting, rewards, costs, strict=True):
+                    agent.observe(decision, reward, cost)
         return {alarm.kind for alarm in agent.alarms}
 
-    assert life(by_decision=True) == set()
-    assert "breach" in life(by_decision=False), "taken in the order they come"
+    assert life(later=0.1) == set()
+    assert "breach" in life(later=0.9)
 
 
 def test_a_look_at_the_policy_holds_up_no_alarm() -> None:

@@ -131,9 +131,9 @@ pub struct Alarm {
     /// Outcomes that the evidence rests on: since the cost has been too high, all of the arm's, or those missing; of
     /// names of segments their number.
     pub outcomes: u64,
-    /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess
-    /// over the factor times the safe mean); of a breach by one arm how far it is beyond what was certified; of a signal outside its range, the value reported; of missing
-    /// outcomes their share; of names of segments the most there can be.
+    /// Mean of the guardrail's signal over those, in its units (for a relative guardrail: of its excess over the factor
+    /// times the safe mean); of a breach by one arm how far it is beyond what was certified; of a signal outside its
+    /// range, the value reported; of missing outcomes their share; of names of segments the most there can be.
     pub mean: f64,
     /// Strength of the evidence as a likelihood ratio.
     pub evidence: f64,

@@ -243,3 +243,46 @@ fn a_dear_arm_whose_outcomes_are_mostly_lost_is_found() {
     let found = lost.iter().filter(|&&delay| delay < u64::MAX).count();
     assert!(found >= 30, "{found} of {runs}: {lost:?}");
 }
+
+/// The bold arm is cheap in one segment and dear in the other, which comes in a tenth of the rounds and, from 6000 on, in
+/// `later` of them. True if a breach is proven.
+fn mix_is_refuted(seed: u64, later: f64) -> bool {
+    let (mut rng, mut agent) = (Random::new(seed), TWO.agent("segmented"));
+    for number in 1..=9000 {
+        let dear = if number <= 6000 { 0.1 } else { later };
+        let segment = ["cheap", "dear"][usize::from(rng.unit() < dear)];
+        let decision = agent.decide(&Round::in_segment(segment)).unwrap().clone();
+        let action = decision.draw(rng.unit());
+        let own = decision.segment.as_ref().expect("a decision in a segment");
+        let pending = Pending {
+            decision: number,
+            action,
+            segment: Some(segment),
+            safe_probability: Some(decision.probability(0)),
+            excess: &own.excess,
+            time: None,
+        };
+        agent.announce(&pending).unwrap();
+        let mean = match (action, segment) {
+            (1, "dear") => 0.6,
+            _ => 0.05,
+        };
+        let (reward, cost) = (rng.bernoulli(TWO.rewards[action]), rng.bernoulli(mean));
+        let outcome = Outcome {
+            segment: Some(segment),
+            origin: Origin::Announced(number),
+            claims: decision.claims(action),
+            ..Outcome::of_arm(action, reward, std::slice::from_ref(&cost))
+        };
+        agent.observe(&outcome).unwrap();
+    }
+    let alarms = agent.view().monitor.unwrap().alarms();
+    alarms.iter().any(|own| own.kind == AlarmKind::Breach)
+}
+
+/// Where segments come otherwise than they did, no arm costs more than was certified, and the policy does.
+#[test]
+fn a_mix_of_segments_that_moves_is_a_breach() {
+    let found = |later: f64| (0..20).filter(|&seed| mix_is_refuted(seed, later)).count();
+    assert_eq!((found(0.8), found(0.1)), (20, 0));
+}
