@@ -5,9 +5,8 @@ use banister_solve::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::monitor::{Alarm, Assumption, Origin};
-use crate::problem::Guardrail;
-use crate::round::{Choice, Claim, Outcome};
+use crate::monitor::{Alarm, Assumption};
+use crate::problem::{Claim, Guardrail};
 
 /// A policy with its certificate. Numbers are in the user's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -264,16 +263,6 @@ impl Decision {
         let m = self.guardrails.len();
         let place = self.claimed.binary_search(&action).ok()?;
         self.claims.get(place * m..(place + 1) * m)
-    }
-
-    /// Claims that an outcome is tested against: its own, or of an arm's that came at once those of this decision.
-    #[inline]
-    pub(crate) fn claims_about<'a>(&'a self, outcome: &Outcome<'a>) -> Option<&'a [Claim]> {
-        // What was offered by features may go by any number.
-        let is_plain =
-            outcome.origin == Origin::Immediate && !matches!(outcome.choice, Choice::Offered(_));
-        let own = || is_plain.then(|| self.claims(outcome.action))?;
-        outcome.claims.or_else(own)
     }
 
     /// Makes claims about an action beyond those that have some.

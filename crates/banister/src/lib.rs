@@ -113,14 +113,14 @@ pub mod fields {
 
 // What is declared,
 pub use problem::{
-    ArmRanges, ArmWeights, ContextArms, Drift, DriftUnit, Guardrail, Measured, Model, Problem,
-    Range, Scope, SignalConfig, Weights,
+    ArmRanges, ArmWeights, Claim, ContextArms, Drift, DriftUnit, Guardrail, Measured, Model,
+    Problem, Range, Scope, SignalConfig, Weights,
 };
 pub use safe_cost::UnknownSafeCost;
 // what happens,
 pub use decision::{Decision, Fallback};
 pub use monitor::{OnBreach, Origin};
-pub use round::{Choice, Claim, Outcome, Pending, Round};
+pub use round::{Choice, Outcome, Pending, Round};
 // who decides,
 pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
 pub use floors::Floors;

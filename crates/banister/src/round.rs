@@ -2,11 +2,9 @@
 //!
 //! No call has to precede another: what a call needs is in its arguments.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::decision::Fallback;
+use crate::decision::{Decision, Fallback};
 use crate::monitor::Origin;
+use crate::problem::Claim;
 
 /// Everything that is known before a decision.
 ///
@@ -92,18 +90,6 @@ pub struct Outcome<'a> {
     pub claims: Option<&'a [Claim]>,
 }
 
-/// What a decision claims of an action that it may draw, under a guardrail and in standard units: E[slope·y] ≤ bound, y
-/// being its own cost. The bound is the end of the action's interval and the policy's slack. That is all that the outcome
-/// is tested against, whenever it comes.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// 1, but of the safe action under a guardrail that is relative to it (π_0 − f)/π_0.
-    pub slope: f64,
-    /// Most that the mean of slope·y is.
-    pub bound: f64,
-}
-
 impl<'a> Outcome<'a> {
     /// An outcome of an arm that came at once.
     #[inline]
@@ -126,6 +112,16 @@ impl<'a> Outcome<'a> {
             choice: Choice::Offered(features),
             ..Self::of_arm(0, reward, costs)
         }
+    }
+
+    /// Claims that it is tested against: its own, or of an arm's that came at once those of the last decision.
+    #[inline]
+    pub(crate) fn claims_by(&self, last: &'a Decision) -> Option<&'a [Claim]> {
+        // What was offered by features may go by any number.
+        let is_plain =
+            self.origin == Origin::Immediate && !matches!(self.choice, Choice::Offered(_));
+        let own = || is_plain.then(|| last.claims(self.action))?;
+        self.claims.or_else(own)
     }
 }
 

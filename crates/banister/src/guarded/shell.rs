@@ -13,8 +13,8 @@ use crate::estimate::Changed;
 use crate::floors::Floors;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
 use crate::optimism::Bounds;
-use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, DriftUnit, Standard};
-use crate::round::{Choice, Claim, Outcome, Pending};
+use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Claim, DriftUnit, Standard};
+use crate::round::{Choice, Outcome, Pending};
 
 /// End of a policy's use, on a grid: of `reach` decisions or seconds.
 #[inline]
@@ -452,7 +452,7 @@ impl Shell {
             is_safe,
             arm: numbered.then_some(outcome.action),
             segment: None,
-            claims: self.decision.claims_about(outcome),
+            claims: outcome.claims_by(&self.decision),
         };
         (self.monitor).observe(&self.problem, &watched, outcome.costs, self.outcomes)
     }

@@ -26,8 +26,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{CheckedProblem, Scope, Standard};
-use crate::round::Claim;
+use crate::problem::{CheckedProblem, Claim, Scope, Standard};
 
 const BETS: usize = 8;
 /// 2^{−k}.

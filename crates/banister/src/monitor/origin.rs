@@ -1,6 +1,6 @@
 //! Outcomes as the tests see them: which decision each belongs to.
 
-use crate::round::Claim;
+use crate::problem::Claim;
 
 /// A decision's outcome as the detectors see it.
 #[derive(Debug, Clone, Copy)]

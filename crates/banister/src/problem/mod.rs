@@ -1,8 +1,9 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `weights`, `made`, `signals` (the row of an
-//! outcome), `context` (arms that share a context), `fields` (contexts by name).
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `claim`, `weights`, `made`, `signals` (the
+//! row of an outcome), `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
+mod claim;
 mod context;
 mod direction;
 mod drift;
@@ -16,6 +17,7 @@ mod signals;
 mod weights;
 
 pub use budget::{Budget, Period, WhenExhausted};
+pub use claim::Claim;
 pub use context::{ContextArms, Model};
 pub use direction::Direction;
 pub use drift::{Drift, DriftUnit};

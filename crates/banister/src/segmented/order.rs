@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Drawn;
-use crate::round::Claim;
+use crate::problem::Claim;
 use crate::waiting::Waiting;
 
 /// Most decisions that wait for their outcomes.

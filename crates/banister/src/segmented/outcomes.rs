@@ -275,7 +275,7 @@ impl SegmentLearner {
         let taken = shell.outcomes;
         // The claim about the pool is one about its average, in the order of decisions.
         let in_turn = matches!(origin, Origin::Announced(_)) && block == POOL;
-        let claims = shell.decision.claims_about(outcome);
+        let claims = outcome.claims_by(&shell.decision);
         let watched = Watched {
             is_safe: arm == shell.safe,
             arm: Some(arm),
