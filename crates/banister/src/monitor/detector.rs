@@ -48,6 +48,8 @@ const MOST_LOST: f64 = 0.9;
 const MOST: f64 = 1e200;
 /// Outcomes that start with the same weight, a power of two: that of the last of them.
 const BLOCK: u64 = 64;
+/// Parts that there is room for from the start; rounds allocate nothing up to there.
+const MOST_RESERVED: usize = 64;
 /// Points of the trace; from this many on, every other one is dropped.
 const TRACE: usize = 128;
 
@@ -346,7 +348,12 @@ impl Detector {
 /// Detectors of all guardrails over all decisions; half of δ_b is left where segments are watched too.
 pub(super) fn detectors_of_all(problem: &CheckedProblem) -> Vec<Option<Detector>> {
     let is_shared = problem.guardrails.iter().any(holds_in_each);
-    detectors(problem, |_| true, if is_shared { 0.5 } else { 1.0 })
+    let mut found = detectors(problem, |_| true, if is_shared { 0.5 } else { 1.0 });
+    let arms = problem.declared.arms.len().min(MOST_RESERVED);
+    for own in found.iter_mut().flatten() {
+        own.state.parts.reserve(arms);
+    }
+    found
 }
 
 /// Detectors of the guardrails that hold in each segment; the j-th one has ½/(j(j+1)) of δ_b.
