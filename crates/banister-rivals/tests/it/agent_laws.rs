@@ -366,8 +366,8 @@ fn learned_by(agent: &mut dyn Agent) -> Value {
     if let Some(stream) = snapshot["learner"].get_mut("stream") {
         stream.take();
     }
-    if let Some(monitor) = snapshot.get_mut("monitor") {
-        monitor["detectors"].take();
+    if let Some(monitor) = snapshot["monitor"].as_object_mut() {
+        monitor.retain(|key, _| key != "detectors" && key != "segments");
     }
     snapshot
 }

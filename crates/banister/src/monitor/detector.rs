@@ -226,15 +226,10 @@ impl Detector {
 
     /// Starts again; time goes on.
     pub(super) fn restart(&mut self) {
-        let started = self.state.started;
-        self.state = DetectorState {
-            all: Bets::from(started),
-            watched: self.state.watched,
-            started,
-            restarted: started,
-            trace: std::mem::take(&mut self.state.trace),
-            ..DetectorState::default()
-        };
+        let state = &mut self.state;
+        state.all = Bets::from(state.started);
+        state.parts.clear();
+        state.restarted = state.started;
     }
 
     #[inline(never)]
