@@ -59,4 +59,4 @@ pub use store::{
     Store, StoreError, StoredToken, Token, parse_expiry,
 };
 pub use time::Timestamp;
-pub use writer::{Busy, Monitor, Options, Writer, WriterHandle};
+pub use writer::{Busy, Meter, Monitor, Options, Work, Writer, WriterHandle};

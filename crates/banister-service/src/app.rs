@@ -6,7 +6,7 @@ use std::time::Instant;
 use banister::lease::LeaseSigner;
 use banister_engine::{
     Author, Busy, Command, Decide, Decided, DecisionRequest, Query, Readers, Refusal, Stats, Store,
-    StoreError, WriterHandle,
+    StoreError, Work, WriterHandle,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -67,6 +67,17 @@ impl App {
         self.health.outage().is_none() && self.tokens.is_fresh()
     }
 
+    /// The writer, whose time is charged to the caller of a request, also of one that gave up.
+    fn metered(&self, held: &Held) -> WriterHandle {
+        let charged = held.charged.clone();
+        if charged.is_free() {
+            return self.writer.clone();
+        }
+        let app = self.clone();
+        let charge = move |work: Work| app.limits.worked(&charged, work.time.as_secs_f64());
+        self.writer.metered(Arc::new(charge))
+    }
+
     /// Executes an author's commands in one commit, and waits until they are durable.
     pub async fn execute_all<C: Command>(
         &self,
@@ -75,7 +86,8 @@ impl App {
     ) -> Result<Vec<Result<C::Answer, Refusal>>, Problem> {
         let (sender, receiver) = oneshot::channel();
         let held = Held::current();
-        let sent = self.writer.by(author).execute(commands, move |answers| {
+        let writer = self.metered(&held).by(author);
+        let sent = writer.execute(commands, move |answers| {
             // A caller that gave up waiting leaves its commands in the queue.
             drop(held);
             // The caller may have gone.
@@ -113,14 +125,12 @@ impl App {
             move || waiting.strong_count() > 0
         };
         let held = Held::current();
-        let sent = self
-            .writer
-            .by(author)
-            .decide(commands.collect(), is_wanted, move |answers| {
-                drop(held);
-                // The caller may have gone.
-                let _ = sender.send(answers);
-            });
+        let writer = self.metered(&held).by(author);
+        let sent = writer.decide(commands.collect(), is_wanted, move |answers| {
+            drop(held);
+            // The caller may have gone.
+            let _ = sender.send(answers);
+        });
         let answers = answered(sent, receiver).await;
         drop(waiting);
         for answer in answers.iter().flatten() {
@@ -134,7 +144,8 @@ impl App {
     /// Answers a query from the writer's memory.
     pub async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Problem> {
         let (sender, receiver) = oneshot::channel();
-        let sent = self.writer.query(query, move |answer| {
+        let writer = self.metered(&Held::current());
+        let sent = writer.query(query, move |answer| {
             // The caller may have gone.
             let _ = sender.send(answer);
         });

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::middleware::rate::Charged;
 use crate::problem::Problem;
 
 /// Limit where none can be found out.
@@ -147,11 +148,22 @@ tokio::task_local! {
     static HELD: Held;
 }
 
-/// Shares of a request: given back when it is answered, and nothing of it waits in the writer's queue.
+/// What a request holds: shares, which are given back when it is answered and nothing of it waits in the writer's queue,
+/// and the accounts that its work is charged to.
 #[derive(Clone, Default)]
-pub struct Held(Arc<Mutex<Vec<Share>>>);
+pub struct Held {
+    shares: Arc<Mutex<Vec<Share>>>,
+    pub charged: Charged,
+}
 
 impl Held {
+    pub fn new(charged: Charged) -> Self {
+        Self {
+            charged,
+            ..Self::default()
+        }
+    }
+
     /// Those of the request that this task answers.
     pub fn current() -> Self {
         HELD.try_with(Self::clone).unwrap_or_default()
@@ -164,7 +176,7 @@ impl Held {
 
     /// Splits off the part of a share that covers an answer of `bytes`, so that the rest can be given back.
     pub fn part(&self, bytes: usize) -> Option<Share> {
-        let mut shares = self.0.lock().ok()?;
+        let mut shares = self.shares.lock().ok()?;
         let permits = bytes.div_ceil(UNIT);
         shares
             .iter_mut()
@@ -172,7 +184,7 @@ impl Held {
     }
 
     pub fn add(&self, share: Share) {
-        if let Ok(mut shares) = self.0.lock() {
+        if let Ok(mut shares) = self.shares.lock() {
             shares.push(share);
         }
     }

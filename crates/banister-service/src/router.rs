@@ -87,7 +87,7 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            let held = Held::default();
+            let held = Held::new(charged.clone());
             let answer = held.clone().scope(next.run(request));
             match tokio::time::timeout(limit, answer).await {
                 Ok(response) => shared(&app, &held, response).await,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeSoFar, shown_id};
 use crate::refusal::Refusal;
+use crate::state::DecisionRecord;
 use crate::store::Key;
 
 /// Cancels a decision; a repeated cancellation changes nothing.

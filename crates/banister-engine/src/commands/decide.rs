@@ -1,7 +1,6 @@
 //! Decides: draws an action from the policy as known now.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use banister::Fallback;
 use rand::RngExt;
@@ -9,13 +8,12 @@ use rand::RngExt;
 use super::decision_request::{
     check_id, check_propensity, take_actions, take_segment, take_unit, taken_action,
 };
-use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{
     Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Core, ExperimentInfo, Kind, PolicyInputs, Unit};
+use crate::state::{Core, DecisionRecord, ExperimentInfo, Kind, PolicyInputs, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -41,8 +39,6 @@ struct Computed {
     context: Vec<f64>,
     candidates: Vec<Candidate>,
     published: Arc<PublishedPolicy>,
-    /// Time that it took.
-    seconds: f64,
 }
 
 /// Multiplications from which on others should not wait for a decision.
@@ -83,7 +79,6 @@ fn compute(
     info: &ExperimentInfo,
     policy: impl FnOnce(Option<&str>, &[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
 ) -> Result<Computed, Refusal> {
-    let begun = Instant::now();
     let segment = take_segment(info, request)?;
     let (context, candidates) = take_actions(info, request)?;
     let published = policy(segment.as_deref(), &context, &candidates)?;
@@ -92,7 +87,6 @@ fn compute(
         context,
         candidates,
         published,
-        seconds: begun.elapsed().as_secs_f64(),
     })
 }
 
@@ -112,8 +106,6 @@ pub struct Decided {
     /// Policy it was drawn from.
     pub published: Arc<PublishedPolicy>,
     pub info: Arc<ExperimentInfo>,
-    /// Time that the computation took; 0 where a decision is repeated.
-    pub seconds: f64,
 }
 
 impl Decided {
@@ -171,7 +163,6 @@ impl Command for Decide {
             context,
             candidates,
             published,
-            seconds,
         } = match prepared {
             None => compute(&mut request, &info, |segment, context, candidates| {
                 experiment.policy(time, segment, context, candidates)
@@ -213,7 +204,6 @@ impl Command for Decide {
                 candidates: Vec::new(),
                 published: Arc::new(published),
                 info,
-                seconds,
             }));
         }
         let shadow = experiment.checked.declaration.shadow;
@@ -289,7 +279,6 @@ impl Command for Decide {
             candidates: names,
             published,
             info,
-            seconds,
         }))
     }
 }
@@ -408,7 +397,6 @@ impl Transaction<'_> {
             candidates: candidate_names(&whole.candidates),
             published: self.published(&whole, info.key)?,
             info,
-            seconds: 0.0,
         })
     }
 

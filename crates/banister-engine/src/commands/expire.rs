@@ -1,10 +1,10 @@
 //! Events that the engine itself writes: decisions whose time to live is over, settled in their order, and alarms.
 
-use super::transaction::{DecisionRecord, stored};
+use super::transaction::stored;
 use super::{Command, Reply, Transaction};
 use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
 use crate::refusal::Refusal;
-use crate::state::{Change, Combine, ExperimentStatus};
+use crate::state::{Change, Combine, DecisionRecord, ExperimentStatus};
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -29,7 +29,7 @@ impl Command for Expire {
         let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
         let mut rest = &keys[..];
         while !rest.is_empty() {
-            let found = transaction.store.find(rest).map_err(Refusal::unavailable)?;
+            let found = transaction.find(rest)?;
             rest = rest.get(found.len()..).unwrap_or_default();
             for found in found.into_iter().flatten() {
                 if let Some(record) = stored(found)? {

@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decision_request::{check_id, taken_action};
-use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{AlarmRaised, Experiment, ExperimentInfo, Kind, MEASURED, check_names};
+use crate::state::{
+    AlarmRaised, DecisionRecord, Experiment, ExperimentInfo, Kind, MEASURED, check_names,
+};
 use crate::store::Key;
 
 /// Most reports that are added up for one unit.

@@ -1,6 +1,6 @@
 //! Transaction of one commit: the state as folded, the events so far, and what commands before have done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rand_chacha::ChaCha12Rng;
@@ -11,10 +11,13 @@ use crate::events::{
 };
 use crate::refusal::Refusal;
 use crate::state::{
-    Budgets, EngineState, Experiment, ExperimentStatus, OpenDecision, Unit, reserve, worst_case,
+    Budgets, DecisionRecord, EngineState, Experiment, ExperimentStatus, Unit, reserve, worst_case,
 };
 use crate::store::{Found, Key, Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
+
+/// Decisions that are looked up at once, so that memory holds few that were reported on often.
+const MOST_FOUND: usize = 128;
 
 /// Commands of one commit see each other's decisions and reports through it.
 pub struct Transaction<'a> {
@@ -28,15 +31,17 @@ pub struct Transaction<'a> {
     pub(crate) author: Author,
     records: Vec<Record>,
     events: Vec<(Author, Event)>,
-    /// Decisions to look up.
-    wanted: Vec<(u64, Key)>,
+    /// Decisions to look up, each once, and the job that wants it first.
+    wanted: BTreeMap<(u64, Key), usize>,
+    /// Place of the job that is prepared now.
+    pub(crate) job: usize,
     /// Decisions looked up, light.
     found: HashMap<(u64, Key), DecisionRecord>,
     /// Policies that this commit publishes, by experiment.
     pub(super) policies: HashMap<u64, (u64, Arc<PublishedPolicy>)>,
     /// Decisions of this commit, by id and by number.
     ids: HashMap<(u64, String), u64>,
-    decisions: HashMap<u64, OpenDecision>,
+    decisions: HashMap<u64, DecisionRecord>,
     /// Outcomes as this commit has changed them, by decision.
     pub(super) reported: HashMap<u64, OutcomeSoFar>,
     /// Number of outcomes that this commit completes, by experiment.
@@ -54,17 +59,6 @@ pub struct Transaction<'a> {
 /// Records, and the author and event of each.
 type Written = (Vec<Record>, Vec<(Author, Event)>);
 
-/// Decision with all that a report on it needs.
-#[derive(Clone)]
-pub(super) struct DecisionRecord {
-    pub number: u64,
-    pub id: Option<String>,
-    pub time: Timestamp,
-    pub author: Author,
-    pub event: Arc<DecisionEvent>,
-    pub outcome: OutcomeSoFar,
-}
-
 impl<'a> Transaction<'a> {
     pub(crate) fn new(
         state: &'a mut EngineState,
@@ -81,7 +75,8 @@ impl<'a> Transaction<'a> {
             rng,
             records: Vec::new(),
             events: Vec::new(),
-            wanted: Vec::new(),
+            wanted: BTreeMap::new(),
+            job: 0,
             found: HashMap::new(),
             policies: HashMap::new(),
             ids: HashMap::new(),
@@ -107,7 +102,7 @@ impl<'a> Transaction<'a> {
             Key::Id(id) => self.state.open().number(experiment, id).is_some(),
         };
         if !in_memory {
-            self.wanted.push((experiment, key));
+            self.wanted.entry((experiment, key)).or_insert(self.job);
         }
     }
 
@@ -141,21 +136,30 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Looks up the decisions noted by [`Self::want`], with one request to the store unless they are large.
-    pub(crate) fn look_up(&mut self) -> Result<(), Refusal> {
-        let mut keys = std::mem::take(&mut self.wanted);
-        while !keys.is_empty() {
-            let found = self.store.find(&keys).map_err(Refusal::unavailable)?;
-            let rest = keys.split_off(found.len().min(keys.len()));
-            for (key, found) in keys.into_iter().zip(found) {
-                if let Some(mut record) = found.map(stored).transpose()?.flatten() {
-                    record.event = record.event.light();
-                    self.found.insert(key, record);
-                }
+    /// Looks up the decisions noted by [`Self::want`], some at a time; `read` gets each job and the number of events
+    /// read for it.
+    pub(crate) fn look_up(&mut self, mut read: impl FnMut(usize, usize)) -> Result<(), Refusal> {
+        let (keys, jobs): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wanted).into_iter().unzip();
+        let mut place = 0;
+        while place < keys.len() {
+            for found in self.find(&keys[place..])? {
+                let (key, job) = (keys[place].clone(), jobs[place]);
+                place += 1;
+                read(job, 1 + found.as_ref().map_or(0, |own| own.reports.len()));
+                let Some(mut record) = found.map(stored).transpose()?.flatten() else {
+                    continue;
+                };
+                record.event = record.event.light();
+                self.found.insert(key, record);
             }
-            keys = rest;
         }
         Ok(())
+    }
+
+    /// The first of some decisions, at least one, as the log has them: reports may be many.
+    pub(super) fn find(&mut self, keys: &[(u64, Key)]) -> Result<Vec<Option<Found>>, Refusal> {
+        let keys = &keys[..keys.len().min(MOST_FOUND)];
+        self.store.find(keys).map_err(Refusal::unavailable)
     }
 
     /// Encodes the events, in the log's order.
@@ -163,11 +167,17 @@ impl<'a> Transaction<'a> {
         for (record, (author, event)) in self.records.iter_mut().zip(&self.events) {
             record.write(author, event).map_err(StoreError::new)?;
         }
+        // Units have many reports, and more to come. Kept only now: others make way for them.
+        for record in self.found.into_values() {
+            if !record.outcome.reports.is_empty() && record.outcome.complete.is_none() {
+                self.state.open_mut().keep(record);
+            }
+        }
         Ok((self.records, self.events))
     }
 
     /// Number that the next event will get.
-    pub(super) fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.state.number + 1 + self.records.len() as u64
     }
 
@@ -202,12 +212,14 @@ impl<'a> Transaction<'a> {
             self.ids.insert((experiment, id.clone()), number);
         }
         // Ids and numbers are answered after this commit, but a caller who chose the id may report at once.
-        let open = OpenDecision {
+        let open = DecisionRecord {
+            number,
             experiment,
             id: id.cloned(),
             time: self.time,
             author: self.author.clone(),
             event,
+            outcome: OutcomeSoFar::default(),
         };
         self.decisions.insert(number, open);
         number
@@ -355,24 +367,23 @@ impl<'a> Transaction<'a> {
         if let Some(number) = number {
             let open = self.decisions.get(&number);
             if let Some(open) = open.or_else(|| self.state.open().get(number)) {
-                return (open.experiment == experiment).then(|| DecisionRecord {
-                    number,
-                    id: open.id.clone(),
-                    time: open.time,
-                    author: open.author.clone(),
-                    event: open.event.clone(),
-                    outcome: self.reported.get(&number).cloned().unwrap_or_default(),
-                });
+                return (open.experiment == experiment).then(|| self.as_reported(open));
             }
         }
-        let mut found = self.found.get(&(experiment, key.clone())).cloned();
-        if let Some(record) = &mut found
-            && let Some(outcome) = self.reported.get(&record.number)
-        {
-            // What this commit has reported on it counts before the store.
-            record.outcome = outcome.clone();
+        let found = self.found.get(&(experiment, key.clone()));
+        found.map(|record| self.as_reported(record))
+    }
+
+    /// A decision, with what this commit has reported on it.
+    fn as_reported(&self, record: &DecisionRecord) -> DecisionRecord {
+        let outcome = self.reported.get(&record.number);
+        DecisionRecord {
+            id: record.id.clone(),
+            author: record.author.clone(),
+            event: record.event.clone(),
+            outcome: outcome.unwrap_or(&record.outcome).clone(),
+            ..*record
         }
-        found
     }
 
     /// Reads from the store what was left out of a decision in memory.
@@ -423,6 +434,7 @@ pub(super) fn stored(found: Found) -> Result<Option<DecisionRecord>, Refusal> {
     Ok(Some(DecisionRecord {
         author,
         number: found.decision.number,
+        experiment: found.decision.experiment,
         outcome: replay_reports(&found.reports)?,
         id: found.decision.id,
         time: found.decision.time,

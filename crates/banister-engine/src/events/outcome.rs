@@ -103,6 +103,23 @@ impl OutcomeSoFar {
         self.reports.push(report);
     }
 
+    /// Takes up an event on its decision, and returns true if it leaves the outcome open.
+    pub(crate) fn take(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Part(part) => self.part = part.clone(),
+            Event::Added { part, report, .. } => self.add(part, *report),
+            Event::Charged(_) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Heap bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        // Lists grow by doubling.
+        16 * (self.reports.len() + self.counts.len() + self.part.costs.len())
+    }
+
     /// The mean of a unit's reports, signal by signal.
     pub fn mean(&self) -> Part {
         let of = |place: usize, sum: Option<f64>| {
@@ -137,9 +154,10 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
     let mut so_far = OutcomeSoFar::default();
     for record in reports {
         let (author, event) = record.read()?;
+        if so_far.take(&event) {
+            continue;
+        }
         match event {
-            Event::Part(part) => so_far.part = part,
-            Event::Added { part, report, .. } => so_far.add(&part, report),
             Event::Moved { decision, .. } => {
                 so_far.complete = Some(true);
                 so_far.moved = Some((record.number, decision));

@@ -20,7 +20,7 @@ mod snapshots;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::events::{Author, Event, Record};
+use crate::events::{Author, Event, Part, Record};
 use crate::refusal::Refusal;
 use crate::store::{Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
@@ -46,7 +46,7 @@ pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus, SegmentCount};
 pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView};
-pub(crate) use open::{OpenDecision, OpenDecisions};
+pub(crate) use open::{DecisionRecord, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, restore_all};
 
@@ -115,6 +115,10 @@ impl EngineState {
 
     pub(crate) fn open(&self) -> &OpenDecisions {
         &self.open
+    }
+
+    pub(crate) fn open_mut(&mut self) -> &mut OpenDecisions {
+        &mut self.open
     }
 
     /// A state that keeps open decisions up to a size, and whose slow learners are beside the writer.
@@ -227,18 +231,18 @@ impl EngineState {
                     Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
                 );
                 let reported = record.decision.filter(|_| is_report);
-                if let Some(open) = reported.and_then(|number| self.open.get(number)) {
+                let open = reported.and_then(|number| self.open.get(number));
+                if let Some(open) = open.filter(|open| open.outcome.part == Part::default()) {
                     experiment.count_delay(open.time, open.event.action, record.time);
+                }
+                if let Some(decision) = record.decision {
+                    self.open.follow(decision, &event);
                 }
                 experiment.apply(record, event)?;
                 if is_answer {
                     experiment.acknowledged_by(author.name(), record.time);
                 }
                 self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
-                // A part makes the record in memory incomplete, an outcome makes it obsolete.
-                if let Some(decision) = record.decision {
-                    self.open.remove(decision);
-                }
             }
         }
         Ok(())

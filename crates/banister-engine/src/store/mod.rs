@@ -193,7 +193,7 @@ impl Database {
 }
 
 /// Key of a decision in its experiment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     Number(u64),
     /// By the caller's id.

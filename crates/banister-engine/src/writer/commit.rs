@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Engine;
 use super::clock::read_clock;
-use super::job::{CommandJob, Job};
+use super::job::{CommandJob, Job, Work};
 use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
@@ -15,6 +15,17 @@ use crate::time::Timestamp;
 
 /// Error of a commit of which nothing was written; callers get the reason of the outage.
 pub(super) struct NotCommitted;
+
+/// Charges each job for its own work, and for a part of the rest of the time by the events of each.
+fn charge(jobs: &mut [Box<dyn Job>], work: &[Work], spent: Duration) {
+    let own: Duration = work.iter().map(|own| own.time).sum();
+    let events: usize = work.iter().map(|own| 1 + own.events).sum();
+    let each = spent.saturating_sub(own).div_f64(events.max(1) as f64);
+    for (job, &Work { time, events }) in jobs.iter_mut().zip(work) {
+        let time = time + each.mul_f64(1.0 + events as f64);
+        (job.meter().iter()).for_each(|meter| meter(Work { time, events }));
+    }
+}
 
 impl Engine {
     pub(super) fn run(&mut self, mut queue: WriterQueue) -> Result<(), StoreError> {
@@ -52,8 +63,13 @@ impl Engine {
             if let Some(state) = &mut self.state
                 && job.is_query()
             {
+                let begun = self.platform.uptime();
                 match catch_unwind(AssertUnwindSafe(|| job.resolve(state))) {
-                    Ok(()) => job.reply(),
+                    Ok(()) => {
+                        let spent = self.platform.uptime().saturating_sub(begun);
+                        charge(std::slice::from_mut(&mut job), &[Work::default()], spent);
+                        job.reply();
+                    }
                     Err(_) => self.reset_state(),
                 }
                 continue;
@@ -153,13 +169,22 @@ impl Engine {
         if reading.set {
             transaction.set_clock();
         }
-        jobs.iter().for_each(|job| job.prepare(&mut transaction));
-        let found = transaction.look_up();
+        let mut work = vec![Work::default(); jobs.len()];
+        for (place, job) in jobs.iter().enumerate() {
+            transaction.job = place;
+            job.prepare(&mut transaction);
+        }
+        let found = transaction.look_up(|job, events| work[job].events += events);
         found.map_err(|refusal| StoreError::passing(refusal.to_string()))?;
-        for job in jobs.iter_mut() {
+        for (job, own) in jobs.iter_mut().zip(&mut work) {
+            let (first, begun) = (transaction.next_number(), platform.uptime());
             job.execute(&mut transaction);
+            own.time = platform.uptime().saturating_sub(begun);
+            own.events += (transaction.next_number() - first) as usize;
         }
         let (records, events) = transaction.into_events()?;
+        // Nobody's work: the disk's.
+        let mut synced = Duration::ZERO;
         if records.is_empty() {
             store.rollback();
         } else {
@@ -171,7 +196,9 @@ impl Engine {
             self.round.keep_first(store, first)?;
             self.round.step(store, state, self.options.snapshot_every)?;
             store.append(&records)?;
+            let appended = platform.uptime();
             store.commit()?;
+            synced = platform.uptime().saturating_sub(appended);
             self.round.committed();
             let took = platform.uptime().saturating_sub(begun);
             self.commit_time = (self.commit_time * 7 + took) / 8;
@@ -194,6 +221,8 @@ impl Engine {
         }
         self.monitor.follows(state.number, state.number);
         jobs.iter_mut().for_each(|job| job.resolve(state));
+        let spent = platform.uptime().saturating_sub(begun + synced);
+        charge(jobs, &work, spent);
         if !records.is_empty() {
             // Proved by writing; what only looked something up proves nothing.
             self.mark_available();

@@ -1,5 +1,8 @@
 //! Commands and queries in the queue, each with its reply channel: their types stay matched behind the box.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use crate::commands::{Command, Reply, Transaction};
 use crate::events::Author;
 use crate::queries::Query;
@@ -8,6 +11,18 @@ use crate::state::EngineState;
 
 /// Way to answer a caller; called on the writer's thread.
 type Channel<A> = Box<dyn FnOnce(A) + Send>;
+
+/// Work that was done for a caller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work {
+    /// Time of computing, without that of the disk.
+    pub time: Duration,
+    /// Events that were read and written.
+    pub events: usize,
+}
+
+/// Takes the work that was done for a caller.
+pub type Meter = Arc<dyn Fn(Work) + Send + Sync>;
 
 /// Commands or a query that are answered together.
 pub(super) trait Job: Send {
@@ -32,6 +47,9 @@ pub(super) trait Job: Send {
     /// Executes its commands in the transaction.
     fn execute(&mut self, _transaction: &mut Transaction) {}
 
+    /// Takes the work that is done for it.
+    fn meter(&mut self) -> &mut Option<Meter>;
+
     /// Makes its answers, once what it wrote is folded.
     fn resolve(&mut self, state: &mut EngineState);
 
@@ -45,6 +63,7 @@ pub(super) trait Job: Send {
 /// A batch of commands of one type.
 pub(super) struct CommandJob<C: Command> {
     author: Author,
+    meter: Option<Meter>,
     count: usize,
     commands: Vec<C>,
     executed: Vec<Result<Reply<C::Answer>, Refusal>>,
@@ -60,6 +79,7 @@ impl<C: Command> CommandJob<C> {
     ) -> Self {
         Self {
             author,
+            meter: None,
             count: commands.len(),
             commands,
             executed: Vec::new(),
@@ -92,6 +112,10 @@ impl<C: Command> Job for CommandJob<C> {
             .collect();
     }
 
+    fn meter(&mut self) -> &mut Option<Meter> {
+        &mut self.meter
+    }
+
     fn resolve(&mut self, state: &mut EngineState) {
         let executed = std::mem::take(&mut self.executed).into_iter();
         self.answers = executed
@@ -109,6 +133,7 @@ impl<C: Command> Job for CommandJob<C> {
 }
 
 pub(super) struct QueryJob<Q: Query> {
+    meter: Option<Meter>,
     query: Option<Q>,
     answer: Option<Result<Q::Answer, Refusal>>,
     send: Channel<Result<Q::Answer, Refusal>>,
@@ -117,6 +142,7 @@ pub(super) struct QueryJob<Q: Query> {
 impl<Q: Query> QueryJob<Q> {
     pub(super) fn new(query: Q, send: Channel<Result<Q::Answer, Refusal>>) -> Self {
         Self {
+            meter: None,
             query: Some(query),
             answer: None,
             send,
@@ -127,6 +153,10 @@ impl<Q: Query> QueryJob<Q> {
 impl<Q: Query> Job for QueryJob<Q> {
     fn is_query(&self) -> bool {
         true
+    }
+
+    fn meter(&mut self) -> &mut Option<Meter> {
+        &mut self.meter
     }
 
     fn resolve(&mut self, state: &mut EngineState) {

@@ -28,6 +28,7 @@ use crate::events::Author;
 use crate::state::{AlarmRaised, Detached, EngineState, SnapshotRound};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
+pub use job::{Meter, Work};
 use platform::{Machine, Platform};
 use queue::queue;
 pub use queue::{Busy, WriterHandle};

@@ -1,11 +1,12 @@
 //! Bounded queue to the writer, emptied in batches.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
 };
 use std::time::{Duration, Instant};
 
-use super::job::{CommandJob, Job, QueryJob};
+use super::job::{CommandJob, Job, Meter, QueryJob, Work};
 use crate::commands::{Command, Decide, Decided};
 use crate::events::Author;
 use crate::queries::Query;
@@ -14,6 +15,10 @@ use crate::state::Detached;
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
+/// Commands of batches in one commit, unless one alone has more.
+const MOST_OF_BATCHES: usize = 256;
+/// Batches that wait outside the queue at most.
+const MOST_BATCHES: usize = 1024;
 /// Time after which an idle writer looks for events of others.
 pub(super) const IDLE: Duration = Duration::from_millis(250);
 /// Longest time that a batch waits for more.
@@ -37,6 +42,8 @@ pub struct WriterHandle {
     sender: SyncSender<Message>,
     /// Author of the commands that it sends.
     author: Author,
+    /// Takes the time that the writer spends for its caller.
+    meter: Option<Meter>,
     /// Learners beside the writer.
     detached: Option<Detached>,
 }
@@ -46,6 +53,8 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
     let (sender, receiver) = sync_channel(length);
     let queue = WriterQueue {
         receiver,
+        batches: VecDeque::new(),
+        is_batch_next: false,
         last: 0,
         is_closed: false,
         damage: None,
@@ -54,6 +63,7 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
     let handle = WriterHandle {
         sender,
         author,
+        meter: None,
         detached: None,
     };
     (handle, queue)
@@ -66,6 +76,23 @@ impl WriterHandle {
             author,
             ..self.clone()
         }
+    }
+
+    /// Handle for whose commands and queries the writer's time is charged.
+    pub fn metered(&self, meter: Meter) -> Self {
+        Self {
+            meter: Some(meter),
+            ..self.clone()
+        }
+    }
+
+    /// Charges for a computation beside the writer.
+    fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = compute();
+        let (time, events) = (begun.elapsed(), 0);
+        (self.meter.iter()).for_each(|meter| meter(Work { time, events }));
+        done
     }
 
     /// Handle that knows the learners beside the writer.
@@ -97,7 +124,7 @@ impl WriterHandle {
                 return true;
             }
             if let Some(command) = waiting.next() {
-                prepared.push(command.prepared(core));
+                prepared.push(handle.timed(|| command.prepared(core)));
             }
             if waiting.len() > 0 {
                 return false;
@@ -116,11 +143,12 @@ impl WriterHandle {
         commands: Vec<C>,
         reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
     ) {
-        let job = Box::new(CommandJob::new(
+        let mut job = Box::new(CommandJob::new(
             self.author.clone(),
             commands,
             Box::new(reply),
         ));
+        job.meter().clone_from(&self.meter);
         if let Err(TrySendError::Full(Message::Job(job))) = self.sender.try_send(Message::Job(job))
         {
             job.refuse(&Refusal::unavailable("too many requests are waiting"));
@@ -153,7 +181,7 @@ impl WriterHandle {
         let mut asked = Some((query, reply));
         let asked = actor.ask(Box::new(move |core| {
             if let Some((mut query, reply)) = asked.take() {
-                query.prepare(core);
+                handle.timed(|| query.prepare(core));
                 // If the queue is full the caller hears nothing more, as from one that stopped.
                 let _ = handle.send(QueryJob::new(query, Box::new(reply)));
             }
@@ -162,7 +190,8 @@ impl WriterHandle {
         if asked { Ok(()) } else { Err(Busy) }
     }
 
-    fn send(&self, job: impl Job + 'static) -> Result<(), Busy> {
+    fn send(&self, mut job: impl Job + 'static) -> Result<(), Busy> {
+        job.meter().clone_from(&self.meter);
         match self.sender.try_send(Message::Job(Box::new(job))) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(_)) => Err(Busy),
@@ -228,6 +257,10 @@ fn wait<A>(
 /// Writer's end of the queue.
 pub(super) struct WriterQueue {
     receiver: Receiver<Message>,
+    /// Jobs of many commands, which others do not wait for.
+    batches: VecDeque<Box<dyn Job>>,
+    /// True once it is their turn.
+    is_batch_next: bool,
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
@@ -241,21 +274,54 @@ impl WriterQueue {
         self.damage.take()
     }
 
-    /// True once the last message has come.
+    /// True once the last message has come, and nothing waits.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed
+        self.is_closed && self.batches.is_empty()
     }
 
     /// Receives the jobs of the next batch; none if it is time to look for events of others.
     ///
     /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half as long as a
     /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
+    ///
+    /// Jobs of one command and those of many take turns: who asks for little waits for one batch at most, and batches
+    /// wait for few others.
     pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
+        if !std::mem::take(&mut self.is_batch_next) || self.batches.is_empty() {
+            let jobs = self.gather(commit_time);
+            let (single, batches): (Vec<_>, Vec<_>) =
+                jobs.into_iter().partition(|job| job.len() == 1);
+            self.batches.extend(batches);
+            if !single.is_empty() {
+                self.is_batch_next = true;
+                return single;
+            }
+        }
+        let (mut jobs, mut count) = (Vec::new(), 0);
+        while let Some(job) = self.batches.front()
+            && (jobs.is_empty() || count + job.len() <= MOST_OF_BATCHES)
+        {
+            count += job.len();
+            jobs.extend(self.batches.pop_front());
+        }
+        jobs
+    }
+
+    fn gather(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
         let mut jobs = Vec::new();
-        let mut count = self.receive(IDLE, &mut jobs);
+        let idle = if self.batches.is_empty() {
+            IDLE
+        } else {
+            Duration::ZERO
+        };
+        let mut count = self.receive(idle, &mut jobs);
         let many = self.last > 1;
         let until = Instant::now() + (commit_time / 2).min(LONGEST_GATHERING);
-        while count > 0 && count < MOST_COMMANDS && !self.is_closed {
+        while count > 0
+            && count < MOST_COMMANDS
+            && self.batches.len() + jobs.len() < MOST_BATCHES
+            && !self.is_closed
+        {
             let more = self.receive(Duration::ZERO, &mut jobs);
             if more > 0 {
                 count += more;

@@ -3,12 +3,14 @@
 use crate::common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use banister::ArmWeights;
 use banister_engine::{
-    Edit, Event, Import, ImportOutcomes, Light, ReadHealth, ReadLifts, Refusal, rebuild,
+    Edit, Event, Import, ImportOutcomes, Light, Options, ReadHealth, ReadLifts, Refusal, Report,
+    Work, rebuild,
 };
-use common::engine::{Caller, Engine, conflict, plain};
+use common::engine::{Caller, Engine, conflict, plain, said};
 use common::{Place, both, until, whole};
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ both!(
     told_prices_move_the_fewest_units,
     a_unit_for_ever_has_one_outcome,
     a_unit_has_at_most_a_thousand_reports,
+    reports_on_one_unit_read_its_decision_once,
+    memory_forgets_units_and_finds_them_again,
     units_are_declared_and_asked_for_by_the_book,
 );
 
@@ -372,4 +376,66 @@ fn units_are_declared_and_asked_for_by_the_book(place: &Place) {
     plain["reward"] = json!({"range": [0, 10]});
     engine.create(plain).unwrap();
     refusal(engine.decide_with("z", json!({"unit": "a"})), "unit");
+}
+
+/// Reports on units, in one batch, and the work that they were for the writer.
+fn batch(engine: &Caller, reports: impl Iterator<Item = (String, Value)>) -> (usize, Work) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let meter = move |work: Work| sender.send(work).unwrap();
+    let metered = Caller(engine.0.metered(Arc::new(meter)));
+    let each = reports.map(|(unit, mut report)| {
+        report["unit"] = json!(unit);
+        Report {
+            experiment: "x".into(),
+            report: said(report),
+        }
+    });
+    let answers = metered.execute_all(each.collect()).unwrap();
+    let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
+    (accepted, receiver.recv().unwrap())
+}
+
+fn reports_on_one_unit_read_its_decision_once(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!("30d"))).unwrap();
+    engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    engine.decide_with("x", json!({"unit": "b"})).unwrap();
+    let of_a = || (0..600).map(|i| ("a".to_string(), report(i, 0.001, 0.0)));
+    let (accepted, work) = batch(&engine, of_a());
+    // It was in memory, and stays there.
+    assert_eq!((accepted, work.events), (600, 600));
+    let (accepted, work) = batch(&engine, of_a());
+    assert_eq!((accepted, work.events), (600, 0));
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    // From the log, once: the decision, its reports, and another that its unit may have had.
+    let (accepted, work) = batch(&engine, of_a());
+    assert_eq!((accepted, work.events), (600, 602));
+    let both = of_a().chain([("b".to_string(), report(1, 0.001, 0.0))]);
+    let (accepted, work) = batch(&engine, both);
+    assert_eq!((accepted, work.events), (601, 3));
+    let again = by_unit(&engine, "a", report(1, 0.001, 0.0)).unwrap();
+    assert!((again.reward.unwrap() - 0.6).abs() < 1e-9, "{again:?}");
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn memory_forgets_units_and_finds_them_again(place: &Place) {
+    let options = Options {
+        open_bytes: 20_000,
+        ..Options::default()
+    };
+    let engine = Engine::with(&place.database, options);
+    engine.create(on_units(json!("30d"))).unwrap();
+    let units = || (0..40).map(|i| format!("u{i}"));
+    arms(&engine, 40);
+    for round in 0..30 {
+        let (accepted, _) = batch(&engine, units().map(|unit| (unit, report(round, 0.1, 0.0))));
+        assert_eq!(accepted, 40);
+    }
+    for unit in units() {
+        let known = by_unit(&engine, &unit, report(29, 0.1, 0.0)).unwrap();
+        assert!((known.reward.unwrap() - 3.0).abs() < 1e-9, "{known:?}");
+    }
+    engine.stop();
 }

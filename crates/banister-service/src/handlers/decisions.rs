@@ -95,13 +95,11 @@ impl Page {
 pub async fn decide(
     State(app): State<App>,
     Extension(author): Extension<Author>,
-    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
     let decided = app.decide_all(author, &name.into(), [request]).await?.pop();
     let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
-    app.limits.worked(&charged, decided.seconds);
     Ok(raw(answer::decision(&decided)?))
 }
 
@@ -149,12 +147,6 @@ pub async fn decide_batch(
     check_size(&app, "decisions", batch.decisions.len())?;
     charge_entries(&app, &charged, batch.decisions.len());
     let answers = (app.decide_all(author, &name.into(), batch.decisions)).await?;
-    let seconds = answers
-        .iter()
-        .flatten()
-        .map(|decided| decided.seconds)
-        .sum();
-    app.limits.worked(&charged, seconds);
     results("decision", answers, |decided| answer::decision(&decided))
 }
 
