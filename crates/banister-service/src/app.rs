@@ -47,7 +47,7 @@ pub struct Shared {
     pub memory: MemoryBudget,
     /// Permits of exports that run at once.
     pub exports: Arc<Semaphore>,
-    /// Permits of lists of experiments that are made at once: each takes the writer's time.
+    /// Permits of lists of experiments, and of reads of whole ones, that are made at once.
     pub lists: Arc<Semaphore>,
     /// Numbers for monitoring, and the time at which they were read.
     pub stats: Mutex<Option<(Instant, Arc<Stats>)>>,
@@ -69,11 +69,7 @@ impl App {
 
     /// The writer, whose time is charged to the caller of a request, also of one that gave up.
     fn metered(&self, held: &Held) -> WriterHandle {
-        let charged = held.charged.clone();
-        if charged.is_free() {
-            return self.writer.clone();
-        }
-        let app = self.clone();
+        let (app, charged) = (self.clone(), held.charged.clone());
         let charge = move |work: Work| app.limits.worked(&charged, work.time.as_secs_f64());
         self.writer.metered(Arc::new(charge))
     }
@@ -143,9 +139,16 @@ impl App {
 
     /// Answers a query from the writer's memory.
     pub async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Problem> {
+        // What is read of a whole experiment may take long: some at a time leave the others their part of the machine.
+        let turn = match query.learner() {
+            Some(_) => self.lists.clone().acquire_owned().await.ok(),
+            None => None,
+        };
         let (sender, receiver) = oneshot::channel();
         let writer = self.metered(&Held::current());
         let sent = writer.query(query, move |answer| {
+            // Not before, also where the caller gave up.
+            drop(turn);
             // The caller may have gone.
             let _ = sender.send(answer);
         });
@@ -177,5 +180,6 @@ async fn answered<T>(sent: Result<(), Busy>, receiver: oneshot::Receiver<T>) -> 
             "too many requests are waiting: come again in a moment",
         ));
     }
-    (receiver.await).map_err(|_| Problem::unavailable("the service is stopping"))
+    (receiver.await)
+        .map_err(|_| Problem::unavailable("the service is stopping, or has too much to do"))
 }

@@ -14,7 +14,6 @@ use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::memory::{Held, Share, parsed_bytes};
-use crate::middleware::rate::Charged;
 use crate::problem::Problem;
 
 /// A body as JSON.
@@ -36,13 +35,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         if bytes.len() > SHORT {
             held.add(app.memory.reserve(parsed_bytes(&bytes)).await?);
         }
-        let charged = parts.extensions.get::<Charged>();
-        let Some(charged) = charged.filter(|charged| !charged.is_free()) else {
-            return parse(&bytes).map(Self);
-        };
         let begun = Instant::now();
         let parsed = parse(&bytes).map(Self);
-        app.limits.worked(charged, begun.elapsed().as_secs_f64());
+        app.limits
+            .worked(&held.charged, begun.elapsed().as_secs_f64());
         parsed
     }
 }

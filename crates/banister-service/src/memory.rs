@@ -157,13 +157,6 @@ pub struct Held {
 }
 
 impl Held {
-    pub fn new(charged: Charged) -> Self {
-        Self {
-            charged,
-            ..Self::default()
-        }
-    }
-
     /// Those of the request that this task answers.
     pub fn current() -> Self {
         HELD.try_with(Self::clone).unwrap_or_default()

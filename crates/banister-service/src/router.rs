@@ -79,7 +79,6 @@ async fn pipeline(
                 scope = principal.scope.clone();
                 parts.extensions.insert(author(&app, &principal));
                 parts.extensions.insert(principal);
-                parts.extensions.insert(charged.clone());
             }
             let request = Request::from_parts(parts, body);
             // Exports take as long as they take: they are streamed. Files to import are large.
@@ -87,7 +86,8 @@ async fn pipeline(
                 Takes::File => app.settings.timeout * 30,
                 _ => app.settings.timeout,
             };
-            let held = Held::new(charged.clone());
+            let mut held = Held::default();
+            held.charged = charged.clone();
             let answer = held.clone().scope(next.run(request));
             match tokio::time::timeout(limit, answer).await {
                 Ok(response) => shared(&app, &held, response).await,

@@ -98,8 +98,8 @@ impl<'a> Transaction<'a> {
         let experiment = experiment.key;
         let key = Key::parse(id);
         let in_memory = match &key {
-            Key::Number(number) => self.state.open().get(*number).is_some(),
-            Key::Id(id) => self.state.open().number(experiment, id).is_some(),
+            Key::Number(number) => self.state.open.get(*number).is_some(),
+            Key::Id(id) => self.state.open.number(experiment, id).is_some(),
         };
         if !in_memory {
             self.wanted.entry((experiment, key)).or_insert(self.job);
@@ -170,7 +170,7 @@ impl<'a> Transaction<'a> {
         // Units have many reports, and more to come. Kept only now: others make way for them.
         for record in self.found.into_values() {
             if !record.outcome.reports.is_empty() && record.outcome.complete.is_none() {
-                self.state.open_mut().keep(record);
+                self.state.open.keep(record);
             }
         }
         Ok((self.records, self.events))
@@ -362,11 +362,11 @@ impl<'a> Transaction<'a> {
         let number = match key {
             Key::Number(number) => Some(*number),
             Key::Id(id) => (self.ids.get(&(experiment, id.clone())).copied())
-                .or_else(|| self.state.open().number(experiment, id)),
+                .or_else(|| self.state.open.number(experiment, id)),
         };
         if let Some(number) = number {
             let open = self.decisions.get(&number);
-            if let Some(open) = open.or_else(|| self.state.open().get(number)) {
+            if let Some(open) = open.or_else(|| self.state.open.get(number)) {
                 return (open.experiment == experiment).then(|| self.as_reported(open));
             }
         }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::events::{Author, Event, Part, Record};
 use crate::refusal::Refusal;
-use crate::store::{Store, StoreError};
+use crate::store::{Snapshot, Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
 
 pub(crate) use budget::worst_case;
@@ -45,11 +45,13 @@ pub use experiment::{
 pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus, SegmentCount};
-pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView};
+pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView, lower_priority};
 pub(crate) use open::{DecisionRecord, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, restore_all};
 
+/// Arms from which on what is read of an experiment takes longer than others should wait.
+const MANY_ARMS: usize = 50;
 /// Most events read at once.
 const PAGE: usize = 10_000;
 
@@ -65,7 +67,7 @@ pub struct EngineState {
     clock_sets: ClockSets,
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
-    open: OpenDecisions,
+    pub(crate) open: OpenDecisions,
     /// Place of learners beside the writer, where there is one.
     pub(crate) detached: Option<Detached>,
     /// Set when folding has raised an alarm that no event records yet.
@@ -113,14 +115,6 @@ impl EngineState {
         self.by_name.contains_key(name)
     }
 
-    pub(crate) fn open(&self) -> &OpenDecisions {
-        &self.open
-    }
-
-    pub(crate) fn open_mut(&mut self) -> &mut OpenDecisions {
-        &mut self.open
-    }
-
     /// A state that keeps open decisions up to a size, and whose slow learners are beside the writer.
     pub(crate) fn new(open_bytes: usize, detached: Option<Detached>) -> Self {
         if let Some(detached) = &detached {
@@ -149,6 +143,24 @@ impl EngineState {
             (Some(experiment), Some(detached)) => experiment.detach(detached),
             _ => Ok(()),
         }
+    }
+
+    /// A state of its own for an experiment with many arms, and the experiment in it: to read them beside the writer.
+    pub(crate) fn copy_of(&mut self, name: &str) -> Option<(Self, Snapshot)> {
+        let number = self.number;
+        let experiment = self.experiment(name).ok()?;
+        if experiment.arms.len() < MANY_ARMS || experiment.learner.actor().is_some() {
+            return None;
+        }
+        let snapshot = experiment.snapshot(number).ok()?;
+        let copy = Self {
+            number,
+            time: self.time,
+            now: self.now,
+            clock_sets: self.clock_sets.clone(),
+            ..Self::default()
+        };
+        Some((copy, snapshot))
     }
 
     /// Adds an experiment.

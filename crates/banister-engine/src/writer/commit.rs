@@ -32,13 +32,14 @@ impl Engine {
         // The log is opened at once: those who ask first should not wait for it.
         self.catch_up();
         while !queue.is_closed() {
-            let jobs = queue.next(self.commit_time);
+            let (jobs, batches) = (queue.next(self.commit_time), queue.next_batches());
             self.damage = self.damage.take().or_else(|| queue.take_damage());
-            if jobs.is_empty() {
+            if jobs.is_empty() && batches.is_empty() {
                 self.catch_up();
                 self.record_alarms();
             } else {
                 self.serve(jobs);
+                self.serve(batches);
                 // Queries alone prove nothing about the log.
                 if self.platform.uptime().saturating_sub(self.seen) > IDLE {
                     self.catch_up();

@@ -1,13 +1,14 @@
 //! Commands and queries in the queue, each with its reply channel: their types stay matched behind the box.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::commands::{Command, Reply, Transaction};
 use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::EngineState;
+use crate::state::{EngineState, Experiment, lower_priority};
+use crate::store::Snapshot;
 
 /// Way to answer a caller; called on the writer's thread.
 type Channel<A> = Box<dyn FnOnce(A) + Send>;
@@ -19,6 +20,13 @@ pub struct Work {
     pub time: Duration,
     /// Events that were read and written.
     pub events: usize,
+}
+
+impl Work {
+    pub(super) fn since(begun: Instant) -> Self {
+        let (time, events) = (begun.elapsed(), 0);
+        Self { time, events }
+    }
 }
 
 /// Takes the work that was done for a caller.
@@ -136,6 +144,8 @@ pub(super) struct QueryJob<Q: Query> {
     meter: Option<Meter>,
     query: Option<Q>,
     answer: Option<Result<Q::Answer, Refusal>>,
+    /// What it is to be read from beside the writer.
+    copy: Option<(EngineState, Snapshot)>,
     send: Channel<Result<Q::Answer, Refusal>>,
 }
 
@@ -145,6 +155,7 @@ impl<Q: Query> QueryJob<Q> {
             meter: None,
             query: Some(query),
             answer: None,
+            copy: None,
             send,
         }
     }
@@ -160,13 +171,28 @@ impl<Q: Query> Job for QueryJob<Q> {
     }
 
     fn resolve(&mut self, state: &mut EngineState) {
-        self.answer = self.query.take().map(|query| query.answer(state));
+        let name = self.query.as_ref().and_then(Query::learner);
+        self.copy = name.and_then(|name| state.copy_of(name));
+        if self.copy.is_none() {
+            self.answer = self.query.take().map(|query| query.answer(state));
+        }
     }
 
     fn reply(self: Box<Self>) {
         if let Some(answer) = self.answer {
-            (self.send)(answer);
+            return (self.send)(answer);
         }
+        // Callers bound their number. Where there is no thread, the caller hears nothing more.
+        let _ = std::thread::Builder::new().spawn(move || {
+            lower_priority();
+            let begun = Instant::now();
+            if let (Some(query), Some((mut copy, snapshot))) = (self.query, self.copy) {
+                let restored = Experiment::restore(&snapshot).and_then(|own| copy.restore(own));
+                let restored = restored.map_err(Refusal::unavailable);
+                (self.send)(restored.and_then(|()| query.answer(&mut copy)));
+            }
+            (self.meter.iter()).for_each(|meter| meter(Work::since(begun)));
+        });
     }
 
     fn refuse(self: Box<Self>, reason: &Refusal) {

@@ -54,7 +54,6 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
     let queue = WriterQueue {
         receiver,
         batches: VecDeque::new(),
-        is_batch_next: false,
         last: 0,
         is_closed: false,
         damage: None,
@@ -90,8 +89,7 @@ impl WriterHandle {
     fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let done = compute();
-        let (time, events) = (begun.elapsed(), 0);
-        (self.meter.iter()).for_each(|meter| meter(Work { time, events }));
+        (self.meter.iter()).for_each(|meter| meter(Work::since(begun)));
         done
     }
 
@@ -130,29 +128,12 @@ impl WriterHandle {
                 return false;
             }
             if let Some(reply) = reply.take() {
-                handle.execute_or_refuse(std::mem::take(&mut prepared), reply);
+                // If the queue is full the caller hears nothing more, as from one that stopped.
+                let _ = handle.execute(std::mem::take(&mut prepared), reply);
             }
             true
         }));
         if asked { Ok(()) } else { Err(Busy) }
-    }
-
-    /// Queues commands; if the queue is full they are refused.
-    fn execute_or_refuse<C: Command>(
-        &self,
-        commands: Vec<C>,
-        reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
-    ) {
-        let mut job = Box::new(CommandJob::new(
-            self.author.clone(),
-            commands,
-            Box::new(reply),
-        ));
-        job.meter().clone_from(&self.meter);
-        if let Err(TrySendError::Full(Message::Job(job))) = self.sender.try_send(Message::Job(job))
-        {
-            job.refuse(&Refusal::unavailable("too many requests are waiting"));
-        }
     }
 
     /// Queues commands that are executed in one commit. `reply` is called on the writer's thread, once
@@ -259,8 +240,6 @@ pub(super) struct WriterQueue {
     receiver: Receiver<Message>,
     /// Jobs of many commands, which others do not wait for.
     batches: VecDeque<Box<dyn Job>>,
-    /// True once it is their turn.
-    is_batch_next: bool,
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
@@ -283,43 +262,15 @@ impl WriterQueue {
     ///
     /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half as long as a
     /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
-    ///
-    /// Jobs of one command and those of many take turns: who asks for little waits for one batch at most, and batches
-    /// wait for few others.
     pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
-        if !std::mem::take(&mut self.is_batch_next) || self.batches.is_empty() {
-            let jobs = self.gather(commit_time);
-            let (single, batches): (Vec<_>, Vec<_>) =
-                jobs.into_iter().partition(|job| job.len() == 1);
-            self.batches.extend(batches);
-            if !single.is_empty() {
-                self.is_batch_next = true;
-                return single;
-            }
-        }
-        let (mut jobs, mut count) = (Vec::new(), 0);
-        while let Some(job) = self.batches.front()
-            && (jobs.is_empty() || count + job.len() <= MOST_OF_BATCHES)
-        {
-            count += job.len();
-            jobs.extend(self.batches.pop_front());
-        }
-        jobs
-    }
-
-    fn gather(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
         let mut jobs = Vec::new();
-        let idle = if self.batches.is_empty() {
-            IDLE
-        } else {
-            Duration::ZERO
-        };
-        let mut count = self.receive(idle, &mut jobs);
+        let has_time = self.batches.is_empty();
+        let mut count = self.receive(if has_time { IDLE } else { Duration::ZERO }, &mut jobs);
         let many = self.last > 1;
         let until = Instant::now() + (commit_time / 2).min(LONGEST_GATHERING);
         while count > 0
             && count < MOST_COMMANDS
-            && self.batches.len() + jobs.len() < MOST_BATCHES
+            && self.batches.len() < MOST_BATCHES
             && !self.is_closed
         {
             let more = self.receive(Duration::ZERO, &mut jobs);
@@ -340,6 +291,18 @@ impl WriterQueue {
         jobs
     }
 
+    /// The batches of the next commit: one, unless more are small. So who asks for little waits for one batch at most.
+    pub(super) fn next_batches(&mut self) -> Vec<Box<dyn Job>> {
+        let (mut jobs, mut count) = (Vec::new(), 0);
+        while let Some(job) = self.batches.front()
+            && (jobs.is_empty() || count + job.len() <= MOST_OF_BATCHES)
+        {
+            count += job.len();
+            jobs.extend(self.batches.pop_front());
+        }
+        jobs
+    }
+
     /// Receives one message if one comes in time; returns the number of commands that it brought.
     fn receive(&mut self, wait: Duration, jobs: &mut Vec<Box<dyn Job>>) -> usize {
         let message = if wait.is_zero() {
@@ -354,7 +317,11 @@ impl WriterQueue {
         match message {
             Some(Message::Job(job)) => {
                 let count = job.len();
-                jobs.push(job);
+                if count == 1 {
+                    jobs.push(job);
+                } else {
+                    self.batches.push_back(job);
+                }
                 count
             }
             Some(Message::CatchUp) | None => 0,

@@ -1,13 +1,15 @@
 //! Decisions and outcomes, one by one and in batches.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, Exposed, OutcomeReport, ReadExperimentInfo, Refusal, Report,
-    Span, Store,
+    Author, Cancel, DecisionRequest, Exposed, Kind, OutcomeReport, ReadExperimentInfo, Refusal,
+    Report, Span, Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,8 @@ use super::audit::{self, Audit, DecisionList, DecisionSummary};
 use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
 use crate::body::{InPath, InQuery, Json, checked_limit};
-use crate::middleware::rate::{Amounts, Charged};
+use crate::memory::Held;
+use crate::middleware::rate::Amounts;
 use crate::problem::Problem;
 
 /// Many requests for decisions.
@@ -63,6 +66,10 @@ pub struct EntryResult {
     pub problem: Option<Problem>,
 }
 
+/// Bytes of an answer that are made at once.
+const PART: usize = 64 << 10;
+/// Bytes of memory of an arm in a policy, as computed and as written.
+const ROW: usize = 64;
 /// The largest number that every reader of JSON keeps exactly.
 const LARGEST_NUMBER: u64 = (1 << 53) - 1;
 
@@ -104,13 +111,13 @@ pub async fn decide(
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
-pub(super) fn charge_entries(app: &App, charged: &Charged, count: usize) {
+pub(super) fn charge_entries(app: &App, count: usize) {
     let requests = count.saturating_sub(1) as f64;
     let entries = Amounts {
         requests,
         ..Amounts::default()
     };
-    app.limits.spend(charged, entries);
+    app.limits.spend(&Held::current().charged, entries);
 }
 
 pub async fn report(
@@ -140,12 +147,16 @@ pub async fn cancel(
 pub async fn decide_batch(
     State(app): State<App>,
     Extension(author): Extension<Author>,
-    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
-    charge_entries(&app, &charged, batch.decisions.len());
+    let info = app.query(ReadExperimentInfo(name.as_str().into())).await?;
+    // Elsewhere every decision has a policy of its own.
+    if info.kind != Kind::Arms || info.segments.is_some() {
+        let rows = batch.decisions.len() * info.arms.len();
+        Held::current().add(app.memory.reserve(rows * ROW).await?);
+    }
     let answers = (app.decide_all(author, &name.into(), batch.decisions)).await?;
     results("decision", answers, |decided| answer::decision(&decided))
 }
@@ -153,12 +164,10 @@ pub async fn decide_batch(
 pub async fn report_batch(
     State(app): State<App>,
     Extension(author): Extension<Author>,
-    Extension(charged): Extension<Charged>,
     InPath(name): InPath<String>,
     Json(batch): Json<OutcomeBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "outcomes", batch.outcomes.len())?;
-    charge_entries(&app, &charged, batch.outcomes.len());
     let name: Arc<str> = name.into();
     let reports = batch.outcomes.into_iter();
     let commands = reports.map(|report| Report {
@@ -206,32 +215,49 @@ pub async fn audit(
     Ok(json(&audit))
 }
 
+/// Checks how many entries a batch has, and charges for them.
 pub(super) fn check_size(app: &App, field: &str, count: usize) -> Result<(), Problem> {
     let most = app.settings.max_batch;
     if (1..=most).contains(&count) {
+        charge_entries(app, count);
         return Ok(());
     }
     let allowed = format!("must have 1 to {most} entries");
     Err(Refusal::invalid(field, format!("a list of {count}"), allowed).into())
 }
 
-/// Renders the answers of a batch ([`entries`]).
-pub(super) fn results<A>(
-    name: &str,
+/// Sends the answers of a batch ([`entries`]), each rendered when it is due: together they may be long.
+pub(super) fn results<A: Send + 'static>(
+    name: &'static str,
     answers: Vec<Result<A, Refusal>>,
-    render: impl Fn(A) -> Result<String, Problem>,
+    render: impl Fn(A) -> Result<String, Problem> + Send + 'static,
 ) -> Result<Response, Problem> {
-    let list = entries(name, answers, render)?.join(",");
-    Ok(raw(format!("{{\"results\":[{list}]}}")))
+    let (mut entries, held) = (entries(name, answers, render)?, Held::current());
+    let mut begin = Some("{\"results\":[");
+    let parts = std::iter::from_fn(move || {
+        let _until_sent = &held;
+        let mut part = begin.take().map(str::to_string)?;
+        while part.len() < PART {
+            let Some(entry) = entries.next() else {
+                return Some(part.trim_end_matches(',').to_string() + "]}");
+            };
+            part += &entry;
+            part.push(',');
+        }
+        begin = Some("");
+        Some(part)
+    });
+    let parts = parts.map(Ok::<_, Infallible>);
+    Ok(raw(Body::from_stream(futures_util::stream::iter(parts))))
 }
 
 /// Renders answers, each as JSON under its name or as a problem. A batch that could not be written at all is a 503 as a
 /// whole.
 pub(super) fn entries<A>(
-    name: &str,
+    name: &'static str,
     answers: Vec<Result<A, Refusal>>,
     render: impl Fn(A) -> Result<String, Problem>,
-) -> Result<Vec<String>, Problem> {
+) -> Result<impl Iterator<Item = String>, Problem> {
     let down = |answer: &Result<A, Refusal>| match answer {
         Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
         _ => None,
@@ -239,15 +265,14 @@ pub(super) fn entries<A>(
     if let Some(problem) = answers.iter().find_map(down) {
         return Err(problem);
     }
-    let each =
-        answers.into_iter().map(
-            |answer| match answer.map_err(Problem::from).and_then(&render) {
-                Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
-                Err(problem) => {
-                    let (status, problem) = (problem.status, problem.to_json());
-                    format!("{{\"status\":{status},\"problem\":{problem}}}")
-                }
-            },
-        );
-    Ok(each.collect())
+    let each = answers.into_iter();
+    Ok(each.map(
+        move |answer| match answer.map_err(Problem::from).and_then(&render) {
+            Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
+            Err(problem) => {
+                let (status, problem) = (problem.status, problem.to_json());
+                format!("{{\"status\":{status},\"problem\":{problem}}}")
+            }
+        },
+    ))
 }

@@ -21,12 +21,15 @@ use super::decisions::{EntryResult, charge_entries, check_size, entries};
 use crate::answer;
 use crate::app::App;
 use crate::body::{InPath, Json};
+use crate::memory::Held;
 use crate::middleware::auth::Principal;
-use crate::middleware::rate::Charged;
 use crate::problem::Problem;
 
 /// Most flags that are evaluated at once.
 const MOST_FLAGS: usize = 1000;
+/// Bytes of memory of a flag's evaluation, and of a report with its answer.
+const EVALUATED: usize = 4096;
+const REPORTED: usize = 1536;
 /// Most rules that an unknown event is compared with.
 const MOST_RULES: usize = 100;
 
@@ -265,13 +268,13 @@ pub async fn evaluate_all(
     State(app): State<App>,
     Extension(author): Extension<Author>,
     Extension(principal): Extension<Principal>,
-    Extension(charged): Extension<Charged>,
     headers: HeaderMap,
     Json(request): Json<EvaluationRequest>,
 ) -> Result<Response, Problem> {
     let mut flags = seen_flags(&app, &principal).await?;
     flags.truncate(MOST_FLAGS);
-    charge_entries(&app, &charged, flags.len());
+    charge_entries(&app, flags.len());
+    Held::current().add(app.memory.reserve(flags.len() * EVALUATED).await?);
     let context = request.context.unwrap_or_default();
     if unit_of(&context).is_none() {
         let (status, body) = error(None, "TARGETING_KEY_MISSING", NO_KEY);
@@ -302,12 +305,18 @@ pub async fn track(
     State(app): State<App>,
     Extension(author): Extension<Author>,
     Extension(principal): Extension<Principal>,
-    Extension(charged): Extension<Charged>,
     Json(batch): Json<TrackingBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "events", batch.events.len())?;
     let flags = seen_flags(&app, &principal).await?;
-    let mut reports = Vec::new();
+    let known =
+        |flag: &FlagView, event: &TrackingEvent| flag.flag.events.contains_key(&event.event);
+    let each =
+        (batch.events.iter()).map(|event| flags.iter().filter(|own| known(own, event)).count());
+    let count: usize = each.sum();
+    charge_entries(&app, count.saturating_sub(batch.events.len()));
+    Held::current().add(app.memory.reserve(count * REPORTED).await?);
+    let mut reports = Vec::with_capacity(count);
     for event in &batch.events {
         for flag in &flags {
             if let Some(rule) = flag.flag.events.get(&event.event) {
@@ -315,7 +324,6 @@ pub async fn track(
             }
         }
     }
-    charge_entries(&app, &charged, reports.len());
     let mut answers = Vec::with_capacity(reports.len());
     // An event may be an outcome of several flags: another flag must not make a batch too large.
     while !reports.is_empty() {
