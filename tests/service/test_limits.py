@@ -351,3 +351,21 @@ def test_whoever_stops_an_experiment_is_not_kept_out(serve):
     server.request("PATCH", path, {"status": "paused"}).ok(200)
     for suffix in ["", "/state", "/changes", "/history"]:
         server.get(path + suffix).ok(200)
+
+
+def test_the_writers_time_is_work(serve):
+    """Repeated reports and reads compute nothing for a decision, and take the writer's time all the same."""
+    server = serve("--work", "0.001", "--require-token")
+    tokens = server.make_tokens({"admin": "admin", "reporter": "report", "reader": "read"})
+    admin, reporter, reader = tokens.values()
+    units = ARMS | {"name": "units", "unit": {"name": "user", "period": "30d"}, "reward": {"range": [0, 10]}}
+    server.post("/v1/experiments", units, token=admin).ok(201)
+    server.post("/v1/experiments", ARMS | {"arms": [*ARMS["arms"], *map(str, range(300))]}, token=admin).ok(201)
+    server.post("/v1/experiments/units/decisions", {"unit": "a"}, token=admin).ok(200)
+    reports = [{"unit": "a", "report": str(i), "reward": 0.001} for i in range(1000)]
+
+    def reported():
+        return server.post("/v1/experiments/units/outcomes:batch", {"outcomes": reports}, token=reporter).status == 429
+
+    wait_for(reported, "limit of the reporter")
+    wait_for(lambda: server.get(f"{PATH}/lift", token=reader).status == 429, "limit of the reader")

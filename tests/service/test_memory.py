@@ -272,3 +272,55 @@ def fill_and_report(server):
     results = server.post(f"{PATH}/outcomes:batch", {"outcomes": reports}).ok(200)["results"]
     assert all(result["status"] == 200 for result in results)
     assert server.get(f"{PATH}/export").body.count(b"\n") == 1 + len(ids)
+
+
+ARMS_OF_MANY = [f"a{i}" for i in range(10_000)]
+MANY = ARMS | {"name": "many", "arms": ARMS_OF_MANY, "safe": "a0"}
+UNITS = {
+    "arms": ["old", "new"],
+    "safe": "old",
+    "unit": {"name": "user", "period": "30d"},
+    "reward": {"range": [0, 10]},
+    "flag": {"values": {"old": False, "new": True}, "events": {"buy": {"signal": "reward", "value": 1}}},
+    "guardrails": [{"name": "errors", "at_most": 4, "safe_cost": 0.5, "range": [0, 10]}],
+}
+FLAGS = 300
+EVENTS = [{"event": "buy", "targetingKey": "a", "id": str(i)} for i in range(1000)]
+REPEATS = [{"unit": "a", "report": str(i), "reward": 0.001} for i in range(1000)]
+
+
+@pytest.fixture(scope="module")
+def crowded(memory):
+    """A server with an experiment of the most arms, and many flags."""
+    server = memory(name="crowded")
+    server.post("/v1/experiments", ARMS).ok(201)
+    server.post("/v1/experiments", MANY).ok(201)
+    for flag in range(FLAGS):
+        server.post("/v1/experiments", UNITS | {"name": f"flag-{flag}"}).ok(201)
+    server.post("/ofrep/v1/evaluate/flags", {"context": {"targetingKey": "a"}}).ok(200)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/experiments/many/decisions", {}),
+        ("POST", "/v1/experiments/many/decisions:batch", {"decisions": [{}] * 1000}),
+        ("GET", "/v1/experiments/many", None),
+        ("GET", "/v1/experiments/many/state", None),
+        ("GET", "/v1/experiments/many/lift", None),
+        ("GET", "/v1/experiments/many/health", None),
+        ("GET", "/v1/experiments/many/report", None),
+        ("GET", "/v1/experiments?limit=1000", None),
+        ("POST", "/v1/experiments/many/leases", {}),
+        ("POST", "/ofrep/v1/evaluate/flags", {"context": {"targetingKey": "b"}}),
+        ("POST", "/v1/track", {"events": EVENTS}),
+        ("POST", "/v1/experiments/flag-0/outcomes:batch", {"outcomes": REPEATS}),
+    ],
+)
+def test_small_requests_with_large_answers(crowded, method, path, body):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: crowded.request(method, path, body), range(8)))
+    statuses = {answer.status for answer in answers}
+    assert statuses <= {200, 413, 503} and statuses != {503}, statuses
+    small_ones_are_answered(crowded)

@@ -20,4 +20,5 @@ mod segments;
 mod stores;
 mod ttl;
 mod units;
+mod waiting;
 mod worth;
