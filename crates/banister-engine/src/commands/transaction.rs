@@ -136,8 +136,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Looks up the decisions noted by [`Self::want`], some at a time; `read` gets each job and the number of events
-    /// read for it.
+    /// Looks up the decisions noted by [`Self::want`]; `read` gets their jobs, and the number of events read for each.
     pub(crate) fn look_up(&mut self, mut read: impl FnMut(usize, usize)) -> Result<(), Refusal> {
         let (keys, jobs): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wanted).into_iter().unzip();
         let mut place = 0;

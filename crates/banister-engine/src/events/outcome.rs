@@ -114,12 +114,6 @@ impl OutcomeSoFar {
         true
     }
 
-    /// Heap bytes, about.
-    pub(crate) fn bytes(&self) -> usize {
-        // Lists grow by doubling.
-        16 * (self.reports.len() + self.counts.len() + self.part.costs.len())
-    }
-
     /// The mean of a unit's reports, signal by signal.
     pub fn mean(&self) -> Part {
         let of = |place: usize, sum: Option<f64>| {

@@ -34,8 +34,11 @@ impl DecisionRecord {
     fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, String::len);
         let numbers = self.event.features.len() + self.event.context.len();
+        let own = &self.outcome;
+        // Lists grow by doubling.
+        let reported = 16 * (own.reports.len() + own.counts.len() + own.part.costs.len());
         let segment = self.event.segment.as_ref().map_or(0, |name| name.len());
-        ENTRY + 2 * id + segment + numbers * size_of::<f64>() + self.outcome.bytes()
+        ENTRY + 2 * id + segment + numbers * size_of::<f64>() + reported
     }
 }
 

@@ -32,14 +32,14 @@ impl Engine {
         // The log is opened at once: those who ask first should not wait for it.
         self.catch_up();
         while !queue.is_closed() {
-            let (jobs, batches) = (queue.next(self.commit_time), queue.next_batches());
+            let (jobs, large) = (queue.next(self.commit_time), queue.next_large());
             self.damage = self.damage.take().or_else(|| queue.take_damage());
-            if jobs.is_empty() && batches.is_empty() {
+            if jobs.is_empty() && large.is_none() {
                 self.catch_up();
                 self.record_alarms();
             } else {
                 self.serve(jobs);
-                self.serve(batches);
+                self.serve(large.into_iter().collect());
                 // Queries alone prove nothing about the log.
                 if self.platform.uptime().saturating_sub(self.seen) > IDLE {
                     self.catch_up();

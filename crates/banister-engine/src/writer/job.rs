@@ -22,13 +22,6 @@ pub struct Work {
     pub events: usize,
 }
 
-impl Work {
-    pub(super) fn since(begun: Instant) -> Self {
-        let (time, events) = (begun.elapsed(), 0);
-        Self { time, events }
-    }
-}
-
 /// Takes the work that was done for a caller.
 pub type Meter = Arc<dyn Fn(Work) + Send + Sync>;
 
@@ -191,7 +184,8 @@ impl<Q: Query> Job for QueryJob<Q> {
                 let restored = restored.map_err(Refusal::unavailable);
                 (self.send)(restored.and_then(|()| query.answer(&mut copy)));
             }
-            (self.meter.iter()).for_each(|meter| meter(Work::since(begun)));
+            let time = begun.elapsed();
+            (self.meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));
         });
     }
 

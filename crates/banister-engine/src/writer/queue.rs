@@ -15,10 +15,10 @@ use crate::state::Detached;
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
-/// Commands of batches in one commit, unless one alone has more.
-const MOST_OF_BATCHES: usize = 256;
-/// Batches that wait outside the queue at most.
-const MOST_BATCHES: usize = 1024;
+/// Most commands of a job that shares a commit with others.
+const SHARING: usize = 64;
+/// Larger ones that wait outside the queue at most.
+const MOST_LARGE: usize = 1024;
 /// Time after which an idle writer looks for events of others.
 pub(super) const IDLE: Duration = Duration::from_millis(250);
 /// Longest time that a batch waits for more.
@@ -53,7 +53,7 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
     let (sender, receiver) = sync_channel(length);
     let queue = WriterQueue {
         receiver,
-        batches: VecDeque::new(),
+        large: VecDeque::new(),
         last: 0,
         is_closed: false,
         damage: None,
@@ -88,8 +88,8 @@ impl WriterHandle {
     /// Charges for a computation beside the writer.
     fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
-        let done = compute();
-        (self.meter.iter()).for_each(|meter| meter(Work::since(begun)));
+        let (done, time) = (compute(), begun.elapsed());
+        (self.meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));
         done
     }
 
@@ -238,8 +238,8 @@ fn wait<A>(
 /// Writer's end of the queue.
 pub(super) struct WriterQueue {
     receiver: Receiver<Message>,
-    /// Jobs of many commands, which others do not wait for.
-    batches: VecDeque<Box<dyn Job>>,
+    /// Jobs of very many commands, one a commit.
+    large: VecDeque<Box<dyn Job>>,
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
@@ -255,7 +255,7 @@ impl WriterQueue {
 
     /// True once the last message has come, and nothing waits.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed && self.batches.is_empty()
+        self.is_closed && self.large.is_empty()
     }
 
     /// Receives the jobs of the next batch; none if it is time to look for events of others.
@@ -264,14 +264,11 @@ impl WriterQueue {
     /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
     pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
         let mut jobs = Vec::new();
-        let has_time = self.batches.is_empty();
+        let has_time = self.large.is_empty();
         let mut count = self.receive(if has_time { IDLE } else { Duration::ZERO }, &mut jobs);
         let many = self.last > 1;
         let until = Instant::now() + (commit_time / 2).min(LONGEST_GATHERING);
-        while count > 0
-            && count < MOST_COMMANDS
-            && self.batches.len() < MOST_BATCHES
-            && !self.is_closed
+        while count > 0 && count < MOST_COMMANDS && self.large.len() < MOST_LARGE && !self.is_closed
         {
             let more = self.receive(Duration::ZERO, &mut jobs);
             if more > 0 {
@@ -291,16 +288,9 @@ impl WriterQueue {
         jobs
     }
 
-    /// The batches of the next commit: one, unless more are small. So who asks for little waits for one batch at most.
-    pub(super) fn next_batches(&mut self) -> Vec<Box<dyn Job>> {
-        let (mut jobs, mut count) = (Vec::new(), 0);
-        while let Some(job) = self.batches.front()
-            && (jobs.is_empty() || count + job.len() <= MOST_OF_BATCHES)
-        {
-            count += job.len();
-            jobs.extend(self.batches.pop_front());
-        }
-        jobs
+    /// The next large job: it has its turn after others, who wait for no more than one.
+    pub(super) fn next_large(&mut self) -> Option<Box<dyn Job>> {
+        self.large.pop_front()
     }
 
     /// Receives one message if one comes in time; returns the number of commands that it brought.
@@ -317,10 +307,10 @@ impl WriterQueue {
         match message {
             Some(Message::Job(job)) => {
                 let count = job.len();
-                if count == 1 {
-                    jobs.push(job);
+                if count > SHARING {
+                    self.large.push_back(job);
                 } else {
-                    self.batches.push_back(job);
+                    jobs.push(job);
                 }
                 count
             }

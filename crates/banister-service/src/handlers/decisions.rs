@@ -233,19 +233,15 @@ pub(super) fn results<A: Send + 'static>(
     render: impl Fn(A) -> Result<String, Problem> + Send + 'static,
 ) -> Result<Response, Problem> {
     let (mut entries, held) = (entries(name, answers, render)?, Held::current());
-    let mut begin = Some("{\"results\":[");
+    let mut before = Some("{\"results\":[");
     let parts = std::iter::from_fn(move || {
-        let _until_sent = &held;
-        let mut part = begin.take().map(str::to_string)?;
-        while part.len() < PART {
-            let Some(entry) = entries.next() else {
-                return Some(part.trim_end_matches(',').to_string() + "]}");
-            };
-            part += &entry;
-            part.push(',');
+        let (_until_sent, mut part) = (&held, String::new());
+        while let Some(own) = before.filter(|_| part.len() < PART) {
+            let entry = entries.next();
+            before = entry.is_some().then_some(",");
+            part += &entry.map_or_else(|| "]}".into(), |entry| own.to_string() + &entry);
         }
-        begin = Some("");
-        Some(part)
+        (!part.is_empty()).then_some(part)
     });
     let parts = parts.map(Ok::<_, Infallible>);
     Ok(raw(Body::from_stream(futures_util::stream::iter(parts))))

@@ -309,11 +309,15 @@ pub async fn track(
 ) -> Result<Response, Problem> {
     check_size(&app, "events", batch.events.len())?;
     let flags = seen_flags(&app, &principal).await?;
-    let known =
-        |flag: &FlagView, event: &TrackingEvent| flag.flag.events.contains_key(&event.event);
-    let each =
-        (batch.events.iter()).map(|event| flags.iter().filter(|own| known(own, event)).count());
-    let count: usize = each.sum();
+    let rules = flags.iter().map(|flag| &flag.flag.events);
+    let counted = rules.map(|own| {
+        batch
+            .events
+            .iter()
+            .filter(|event| own.contains_key(&event.event))
+            .count()
+    });
+    let count: usize = counted.sum();
     charge_entries(&app, count.saturating_sub(batch.events.len()));
     Held::current().add(app.memory.reserve(count * REPORTED).await?);
     let mut reports = Vec::with_capacity(count);
