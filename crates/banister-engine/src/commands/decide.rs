@@ -15,7 +15,7 @@ use crate::events::{
     Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Core, ExperimentInfo, Kind, PolicyInputs, Unit};
+use crate::state::{Core, ExperimentInfo, Kind, PolicyInputs, Returns, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -154,8 +154,11 @@ impl Command for Decide {
             _ => None,
         };
         let mut id = request.id.take();
+        let mut returns = standing.as_ref().is_some_and(|own| own.event.returns);
         if let (Some(own), Some(unit)) = (&info.unit, &unit) {
-            id = own.ids(unit, transaction.time).into_iter().next();
+            let (next, is_back) = transaction.next_id(key, own, unit);
+            id = Some(next);
+            returns |= standing.is_none() && is_back && own.returns == Returns::Dependent;
         } else if let Some(id) = &id {
             check_id("id", id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
@@ -273,6 +276,7 @@ impl Command for Decide {
             time,
             claims,
             excess,
+            returns,
         });
         if let Some(record) = &standing {
             let answer = transaction.move_unit(record, event, info)?;

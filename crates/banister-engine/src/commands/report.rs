@@ -353,10 +353,12 @@ impl Transaction<'_> {
             segment: event.segment.clone(),
             time: event.time,
             claims: event.claims.clone(),
+            returns: event.returns,
         };
-        let choice = |features| experiment.info.choice(features);
-        let observed = outcome.observed(choice, Origin::Logged);
-        experiment.check_outcome(&observed, before)?;
+        if !outcome.returns {
+            let choice = |features| experiment.info.choice(features);
+            experiment.check_outcome(&outcome.observed(choice, Origin::Logged), before)?;
+        }
         Ok(Some(outcome))
     }
 }

@@ -37,6 +37,8 @@ pub struct OutcomeEvent {
     pub time: Option<f64>,
     /// Claims of its decision, if it made any.
     pub claims: Vec<Claim>,
+    /// True if it teaches nothing ([`crate::DecisionEvent::returns`]).
+    pub returns: bool,
 }
 
 impl OutcomeEvent {
@@ -78,6 +80,8 @@ pub struct OutcomeSoFar {
     pub complete: Option<bool>,
     /// True if somebody said that the decision was never carried out.
     pub is_cancelled: bool,
+    /// True of a complete outcome that teaches nothing, since its unit was learned before.
+    pub returns: bool,
     /// Of a unit: digests of its reports' ids.
     pub reports: Vec<u64>,
     /// Of a unit: how many of them brought the reward and each cost.
@@ -127,6 +131,7 @@ impl From<&OutcomeEvent> for OutcomeSoFar {
                 taken: Some(outcome.action),
             },
             complete: Some(outcome.by_default),
+            returns: outcome.returns,
             ..Self::default()
         }
     }

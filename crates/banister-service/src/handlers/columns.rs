@@ -246,8 +246,8 @@ impl<'a> LogTable<'a> {
 }
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
-/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
-/// time to live are not settled: both are skipped, unless the table is a sample, which these are part of. Third, what
+/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, rows that wait for their
+/// time to live are not settled, and units that returned are there already: all are skipped, unless the table is a sample, which these are part of. Third, what
 /// the table cannot teach of segments.
 pub fn to_import(
     table: &RawTable,
@@ -290,7 +290,7 @@ pub fn to_import(
     for row in 0..table.len() {
         let cell = |place: usize| table.cell(row, place);
         let mut signals = std::iter::once(reward).chain(costs.iter().copied());
-        let waits = status.is_some_and(|place| cell(place) == "pending");
+        let waits = status.is_some_and(|place| ["pending", "returned"].contains(&cell(place)));
         let is_own = id.is_some_and(|place| is_own(cell(place)));
         if waits || signals.any(|place| is_missing(cell(place))) {
             if is_own || frequencies == Frequencies::Unknown {

@@ -159,19 +159,24 @@ impl Episode {
                 time: None,
                 claims: (!self.claims.is_empty()).then_some(&self.claims),
             };
+            let is_learned = environment.is_learned();
             if instant {
-                agent.observe(&outcome)?;
+                if is_learned {
+                    agent.observe(&outcome)?;
+                }
                 continue;
             }
-            agent.announce(&Pending {
-                decision: t + 1,
-                action,
-                segment: outcome.segment,
-                safe_probability: Some(safe_probability),
-                excess: &self.excess,
-                time: None,
-            })?;
-            (self.queue).push(t, &outcome, segment, &mut self.rng);
+            if is_learned {
+                agent.announce(&Pending {
+                    decision: t + 1,
+                    action,
+                    segment: outcome.segment,
+                    safe_probability: Some(safe_probability),
+                    excess: &self.excess,
+                    time: None,
+                })?;
+                (self.queue).push(t, &outcome, segment, &mut self.rng);
+            }
             self.queue.deliver(t, agent, segments)?;
         }
         Ok(())
