@@ -457,10 +457,7 @@ impl Store for Sqlite {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let added = self.execute(
-            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE \
-             SET role = excluded.role, digest = excluded.digest, created = excluded.created, \
-             scope = excluded.scope, expires = excluded.expires, rate = excluded.rate, \
-             bytes_rate = excluded.bytes_rate, work = excluded.work WHERE role = ?10",
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
             params![
                 token.name,
                 token.role,
@@ -471,7 +468,6 @@ impl Store for Sqlite {
                 token.quota.rate,
                 token.quota.bytes_rate,
                 token.quota.work,
-                REVOKED
             ],
         );
         Ok(added? == 1)
