@@ -9,6 +9,7 @@ use rand::RngExt;
 use super::decision_request::{
     check_id, check_propensity, take_actions, take_segment, take_unit, taken_action,
 };
+use super::lease::check_not_leased;
 use super::transaction::DecisionRecord;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{
@@ -153,6 +154,9 @@ impl Command for Decide {
             (Some(own), Some(unit)) => transaction.standing(key, own, unit),
             _ => None,
         };
+        if let Some(record) = &standing {
+            transaction.check_owner(record)?;
+        }
         let mut id = request.id.take();
         let mut returns = standing.as_ref().is_some_and(|own| own.event.returns);
         if let (Some(own), Some(unit)) = (&info.unit, &unit) {
@@ -161,6 +165,7 @@ impl Command for Decide {
             returns |= standing.is_none() && is_back && own.returns == Returns::Dependent;
         } else if let Some(id) = &id {
             check_id("id", id)?;
+            check_not_leased(id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
                 transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, info).map(Reply::Ready);

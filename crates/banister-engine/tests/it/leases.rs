@@ -17,6 +17,7 @@ both!(
     a_lease_is_shared_until_half_of_its_time_is_over_or_something_changes,
     a_unit_for_ever_that_saw_two_arms_is_closed,
     segments_have_policies_of_their_own,
+    ids_of_leases_are_reserved,
     leases_are_for_what_can_be_decided_elsewhere,
 );
 
@@ -268,4 +269,18 @@ fn leases_are_for_what_can_be_decided_elsewhere(place: &Place) {
     for seconds in [0.0, 0.5, 3601.0, f64::NAN, -1.0] {
         assert_eq!(field(grant(&engine, seconds)), "seconds");
     }
+}
+
+/// Nobody can take the id of a unit under a lease before the unit does.
+fn ids_of_leases_are_reserved(place: &Place) {
+    let engine = Engine::start(&place.database);
+    known(&engine, plain("x"));
+    let lease = grant(&engine, 60.0).unwrap();
+    for id in [format!("{}/u", lease.lease), "7/".into(), "0012/a/b".into()] {
+        assert_eq!(field(engine.decide("x", &id)), "id");
+    }
+    for id in ["u/7", "7", "a7/u"] {
+        engine.decide("x", id).unwrap();
+    }
+    expose(&engine, lease.lease, exposure(&lease, "u")).unwrap();
 }
