@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::decision_request::{check_id, taken_action};
 use super::transaction::DecisionRecord;
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
+use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest_of, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{AlarmRaised, Experiment, ExperimentInfo, Kind, MEASURED, check_names};
 use crate::store::Key;
@@ -39,6 +39,9 @@ pub struct OutcomeReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub report: Option<String>,
+    /// Name of the event that it stands for, if it does: ids of other events are others.
+    #[serde(skip)]
+    pub event: Option<String>,
     /// The reward, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward: Option<f64>,
@@ -108,9 +111,7 @@ impl Command for Report {
             _ => (transaction.decision(key, &Key::parse(&report.decision)))
                 .ok_or_else(|| Refusal::unknown("decision", &report.decision))?,
         };
-        if unit.is_none() {
-            transaction.check_owner(&record)?;
-        }
+        transaction.check_owner(&record)?;
         report.decision = shown_id(record.id.as_deref(), record.number);
         let mut experiment = transaction.state.experiment(&name)?;
         if record.event.shadow && matches!(experiment.checked.kind, Kind::Candidates(_)) {
@@ -258,9 +259,17 @@ impl Transaction<'_> {
             return Err(Refusal::invalid("report", "absent", allowed));
         };
         check_id("report", id)?;
-        let number = digest(&blake3::hash(id.as_bytes()));
+        let number = digest_of(&(&report.event, id));
         let mut so_far = record.outcome.clone();
-        if !so_far.reports.contains(&number) {
+        let known = so_far.reports.iter().find(|(own, _)| *own == number);
+        if let Some((_, said)) = known {
+            if *said != digest_of(&part) {
+                return Err(Refusal::conflict(format!(
+                    "the report `{id}` on the decision `{}` said something else before: give another report an id of its own",
+                    report.decision
+                )));
+            }
+        } else {
             if so_far.complete.is_some() {
                 return Err(closed(&so_far, &report.decision));
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use banister::{Choice, Claim, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Author, DecisionEvent, Event, Record};
+use super::{Author, DecisionEvent, Event, Record, digest_of};
 use crate::refusal::Refusal;
 
 /// A part of an outcome, or what is known of one.
@@ -82,8 +82,8 @@ pub struct OutcomeSoFar {
     pub is_cancelled: bool,
     /// True of a complete outcome that teaches nothing, since its unit was learned before.
     pub returns: bool,
-    /// Of a unit: digests of its reports' ids.
-    pub reports: Vec<u64>,
+    /// Of a unit: digests of its reports' ids, and of what they said.
+    pub reports: Vec<(u64, u64)>,
     /// Of a unit: how many of them brought the reward and each cost.
     pub counts: Vec<u32>,
     /// Of a unit that was moved: the number of the event, and its decision since.
@@ -104,7 +104,7 @@ impl OutcomeSoFar {
                 *count += 1;
             }
         }
-        self.reports.push(report);
+        self.reports.push((report, digest_of(part)));
     }
 
     /// The mean of a unit's reports, signal by signal.

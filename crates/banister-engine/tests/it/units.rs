@@ -21,6 +21,8 @@ both!(
     a_unit_that_returns_is_shown_and_not_learned,
     returns_that_are_declared_independent_are_learned,
     what_ends_a_later_period_early_teaches_nothing,
+    a_report_sent_again_says_the_same,
+    a_unit_belongs_to_the_token_that_decided_for_it,
     a_unit_has_at_most_a_thousand_reports,
     units_are_declared_and_asked_for_by_the_book,
 );
@@ -336,6 +338,85 @@ fn what_ends_a_later_period_early_teaches_nothing(place: &Place) {
     assert_eq!(state()["arms"], before["arms"]);
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// One report id has one content, before the outcome is learned and after; ids of events are apart from those of
+/// callers, and from each other.
+fn a_report_sent_again_says_the_same(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!(2))).unwrap();
+    let decided = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    let said = |report: Value| by_unit(&engine, "a", report);
+    said(report(1, 1.0, 1.0)).unwrap();
+    let others = [
+        report(1, 2.0, 1.0),
+        report(1, 1.0, 2.0),
+        json!({"report": "r1", "reward": 1}),
+    ];
+    for other in &others {
+        assert!(conflict(said(other.clone())).contains("said something else"));
+    }
+    let by_event = |event: Option<&str>, id: &str| {
+        let mut report = common::engine::said(json!({"unit": "a", "report": id, "reward": 1}));
+        report.event = event.map(str::to_string);
+        let experiment = "x".into();
+        engine
+            .execute(banister_engine::Report { experiment, report })
+            .unwrap()
+            .reward
+    };
+    let mut sum = 1.0;
+    for (event, id) in [
+        (Some("a"), "b/c"),
+        (Some("a/b"), "c"),
+        (None, "a/b/c"),
+        (Some(""), "a/b/c"),
+    ] {
+        sum += 1.0;
+        assert_eq!(by_event(event, id), Some(sum), "{event:?} {id}");
+        assert_eq!(by_event(event, id), Some(sum), "{event:?} {id}");
+    }
+    until("the period is over", || {
+        engine.show("x").unwrap().counts.outcomes == 1
+    });
+    let id = decided.shown_id();
+    assert!(
+        engine
+            .report("x", &id, report(1, 1.0, 1.0))
+            .unwrap()
+            .complete
+    );
+    for other in others {
+        assert!(conflict(engine.report("x", &id, other)).contains("said something else"));
+    }
+}
+
+/// Where ids belong to tokens, units do.
+fn a_unit_belongs_to_the_token_that_decided_for_it(place: &Place) {
+    let engine = Engine::start(&place.database);
+    for (name, period) in [("short", json!("30d")), ("long", json!("forever"))] {
+        let mut declaration = on_units(period);
+        declaration["name"] = json!(name);
+        engine.create(declaration).unwrap();
+        let by = |author: &str, is_report: bool| -> Result<(), Refusal> {
+            let author = banister_engine::Author::new(Some(author.into())).of_its_own();
+            let caller = Caller(engine.caller.0.by(author));
+            if is_report {
+                let report = json!({"unit": "a", "report": "r", "reward": 1});
+                return caller.report(name, "", report).map(drop);
+            }
+            caller.decide_with(name, json!({"unit": "a"})).map(drop)
+        };
+        by("shop", false).unwrap();
+        for is_report in [false, true] {
+            by("shop", is_report).unwrap();
+            let refused = by("app", is_report);
+            assert!(
+                matches!(refused, Err(Refusal::Forbidden { .. })),
+                "{refused:?}"
+            );
+        }
+    }
 }
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, Refusal>, field: &str) -> String {

@@ -211,7 +211,7 @@ fn users_who_stay_are_learned_once() {
             arms = ["control", "bold"]
             rewards = [0.3, 0.6]
             costs = [[0.3, 0.35]]
-            users = {{ rounds = {stays}, spread = 0.3, active = 200, once = {once} }}
+            users = {{ rounds = {stays}, spread = 0.3, active = 50, once = {once} }}
             [[guardrail]]
             name = "complaints"
             at_most = 0.33
