@@ -2,7 +2,9 @@
 
 mod file;
 
+use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use super::{
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
 pub(super) use file::{UNEXPLAINED, backup, explain, exposed, gone, id_file};
-use file::{failed, identity, keep_id, kept_id, lost, make_private};
+use file::{cut, failed, identity, keep_id, kept_id, lost, make_private};
 
 /// Marks the file as ours ("bani"), so that no other program's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
@@ -68,6 +70,10 @@ pub(super) struct Sqlite {
     path: PathBuf,
     /// Device and inode of the file.
     file: Option<(u64, u64)>,
+    /// The file beside it, with the place of its mark.
+    mark: Option<(File, u64)>,
+    /// Last event of the transaction; 0 without any.
+    appended: u64,
 }
 
 impl Sqlite {
@@ -99,10 +105,18 @@ impl Sqlite {
         store.lay_out()?;
         let id = store.id()?;
         match kept {
-            Some(kept) if kept != id => Err(lost(path, "holds another one")),
-            Some(_) => Ok(store),
-            None => keep_id(path, &id).map(|()| store),
+            Some((kept, _)) if kept != id => return Err(lost(path, "holds another one")),
+            Some((_, mark)) => {
+                let last = store.last()?;
+                if last < mark {
+                    return Err(cut(path, last, mark));
+                }
+            }
+            None => keep_id(path, &id)?,
         }
+        let beside = File::options().write(true).open(id_file(path)).ok();
+        store.mark = beside.map(|file| (file, id.len() as u64 + 1));
+        Ok(store)
     }
 
     /// Opens the file for reading.
@@ -127,6 +141,8 @@ impl Sqlite {
             connection,
             path: path.to_path_buf(),
             file: identity(path),
+            mark: None,
+            appended: 0,
         }
     }
 
@@ -269,6 +285,7 @@ impl Sqlite {
 impl Store for Sqlite {
     fn begin(&mut self) -> Result<Begun, StoreError> {
         self.is_in_place()?;
+        self.appended = 0;
         self.execute("BEGIN IMMEDIATE", [])?;
         self.begun()
     }
@@ -291,11 +308,17 @@ impl Store for Sqlite {
             ])?;
         }
         self.execute("UPDATE counter SET last = ?1", [last.number as i64])?;
+        self.appended = last.number;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.execute("COMMIT", []).map(|_| ())
+        self.execute("COMMIT", [])?;
+        if let Some((file, place)) = self.mark.as_ref().filter(|_| self.appended > 0) {
+            // Not synced: after a power cut it may be too low, but never too high.
+            let _ = file.write_all_at(format!("{:020}", self.appended).as_bytes(), *place);
+        }
+        Ok(())
     }
 
     fn rollback(&mut self) {
