@@ -142,9 +142,8 @@ impl Event {
 /// Digest of what is encoded.
 pub(crate) fn digest_of(value: &impl Serialize) -> u64 {
     // Nothing that is written to memory fails.
-    digest(&blake3::hash(
-        &postcard::to_extend(value, Vec::new()).unwrap_or_default(),
-    ))
+    let encoded = postcard::to_extend(value, Vec::new()).unwrap_or_default();
+    digest(&blake3::hash(&encoded))
 }
 
 /// The first eight bytes of a digest.

@@ -61,8 +61,8 @@ fn unescaped(cell: &str) -> &str {
 fn escape_formulas(table: &mut DataTable, how: Escape) {
     let escape = |text: &mut String| {
         let rest = text.trim_start_matches('\'');
-        let is_due = rest.len() < text.len() || rest.starts_with('=') || how == Escape::Formulas;
-        if is_due && rest.starts_with(FORMULAS) {
+        let is_due = how == Escape::Formulas || rest.len() < text.len() || rest.starts_with('=');
+        if how != Escape::None && is_due && rest.starts_with(FORMULAS) {
             text.insert(0, '\'');
         }
     };
@@ -252,16 +252,15 @@ impl<'a> LogTable<'a> {
         let mut table = DataTable {
             columns: columns.collect(),
         };
-        if rows.escape != Escape::None {
-            escape_formulas(&mut table, rows.escape);
-        }
+        escape_formulas(&mut table, rows.escape);
         table
     }
 }
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
 /// itself (`is_own`, by id). Rows without a reward or a cost were not complete, rows that wait for their
-/// time to live are not settled, and units that returned are there already: all are skipped, unless the table is a sample, which these are part of. Third, what
+/// time to live are not settled, and units that returned are there already: all are skipped, unless the table is a
+/// sample, which these are part of. Third, what
 /// the table cannot teach of segments.
 pub fn to_import(
     table: &RawTable,

@@ -73,9 +73,7 @@ pub struct Users {
     pub once: bool,
 }
 
-/// Most users at a time.
-const MOST_ACTIVE: u64 = 1_000_000;
-/// Most outcomes of a round.
+/// Most outcomes of a round, and users at a time.
 const MOST_OUTCOMES: u64 = 10_000;
 
 fn one() -> u64 {
@@ -187,12 +185,9 @@ impl Moving {
                 let allowed = "must be at least 1";
                 return Err(Error::invalid("environment.users.rounds", 0, allowed));
             }
-            for (name, n, most) in [
-                ("outcomes", users.outcomes, MOST_OUTCOMES),
-                ("active", users.active, MOST_ACTIVE),
-            ] {
-                if !(1..=most).contains(&n) {
-                    let allowed = format!("must lie in [1, {most}]");
+            for (name, n) in [("outcomes", users.outcomes), ("active", users.active)] {
+                if !(1..=MOST_OUTCOMES).contains(&n) {
+                    let allowed = format!("must lie in [1, {MOST_OUTCOMES}]");
                     let field = format!("environment.users.{name}");
                     return Err(Error::invalid(field, n, allowed));
                 }
@@ -314,12 +309,8 @@ impl WorldRun for MovingRun<'_> {
             // They do not leave all at once.
             let is_new_user = visit == 0 || (visit + slot).is_multiple_of(users.rounds);
             if is_new_user {
-                let is_above = self.rng.random_bool(0.5);
-                self.sides[self.slot] = if is_above {
-                    users.spread
-                } else {
-                    -users.spread
-                };
+                let side = if self.rng.random_bool(0.5) { 1.0 } else { -1.0 };
+                self.sides[self.slot] = side * users.spread;
             }
             round.is_known = users.once && !is_new_user;
         }

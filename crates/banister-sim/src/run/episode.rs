@@ -159,24 +159,23 @@ impl Episode {
                 time: None,
                 claims: (!self.claims.is_empty()).then_some(&self.claims),
             };
-            let is_learned = environment.is_learned();
-            if instant {
-                if is_learned {
-                    agent.observe(&outcome)?;
-                }
+            if !environment.is_learned() {
+                self.queue.deliver(t, agent, segments)?;
                 continue;
             }
-            if is_learned {
-                agent.announce(&Pending {
-                    decision: t + 1,
-                    action,
-                    segment: outcome.segment,
-                    safe_probability: Some(safe_probability),
-                    excess: &self.excess,
-                    time: None,
-                })?;
-                (self.queue).push(t, &outcome, segment, &mut self.rng);
+            if instant {
+                agent.observe(&outcome)?;
+                continue;
             }
+            agent.announce(&Pending {
+                decision: t + 1,
+                action,
+                segment: outcome.segment,
+                safe_probability: Some(safe_probability),
+                excess: &self.excess,
+                time: None,
+            })?;
+            (self.queue).push(t, &outcome, segment, &mut self.rng);
             self.queue.deliver(t, agent, segments)?;
         }
         Ok(())

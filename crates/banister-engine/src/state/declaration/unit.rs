@@ -1,11 +1,9 @@
 //! Units: users or sessions, each of which keeps its arm for a period and is learned once.
 //!
-//! Outcomes of one user are dependent, also those of different periods, so the unit is what is randomised and what is
-//! learned (math.md 26): one decision per unit and period, and one learned outcome per unit, ever: that of its first
-//! period. Later ones are assigned and shown; they teach nothing unless returns are declared to be independent. A unit's
-//! number u = hash(seed, period, unit) draws its arm from the policy in force at its first decision; that decision stands
-//! until its period is over, and the log finds it again from any replica. Periods roll: a unit's next one begins with its
-//! first decision after the last one.
+//! Outcomes of one user are dependent, so the unit is what is randomised and what is learned (math.md 26): one decision
+//! per unit and period, and one learned outcome per unit, ever: its first period's. A unit's number u = hash(seed, period,
+//! unit) draws its arm from the policy in force at its first decision; that decision stands until its period is over, and
+//! the log finds it again from any replica. Periods roll: a unit's next one begins with its first decision after the last.
 
 use std::time::Duration;
 
@@ -121,17 +119,14 @@ impl Unit {
     /// Promise to units in words: what is certified of them, and what is not.
     pub fn in_words(&self) -> String {
         let (name, per) = (&self.name, self.per());
-        let first = match (self.period, self.returns) {
-            (Some(_), Returns::Dependent) => {
-                format!(
-                    ", the first of each {name}, keeps its threshold; not certified: later periods,"
-                )
-            }
-            _ => " keeps its threshold; not certified:".into(),
+        let later = match (self.period, self.returns) {
+            (Some(_), Returns::Dependent) => "later periods, ",
+            _ => "",
         };
         format!(
-            "each {name} is assigned by a policy whose expected cost per {per}{first} the {name}s or requests that are \
-             active at a moment, nor that a {name} assigned earlier follows the policy in force"
+            "each {name} is assigned by a policy whose expected cost per {per} keeps its threshold; not \
+             certified: {later}the {name}s or requests that are active at a moment, nor that a {name} assigned earlier \
+             follows the policy in force"
         )
     }
 
@@ -141,10 +136,8 @@ impl Unit {
             (Some(_), Returns::Independent) => ", and of the periods of one that returns,",
             _ => "",
         };
-        format!(
-            "outcomes of different {}s{periods} are independent",
-            self.name
-        )
+        let name = &self.name;
+        format!("outcomes of different {name}s{periods} are independent")
     }
 }
 
