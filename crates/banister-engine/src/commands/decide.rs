@@ -154,9 +154,9 @@ impl Command for Decide {
             (Some(own), Some(unit)) => transaction.standing(key, own, unit),
             _ => None,
         };
-        if let Some(record) = &standing {
-            transaction.check_owner(record)?;
-        }
+        standing
+            .iter()
+            .try_for_each(|own| transaction.check_owner(own))?;
         let mut id = request.id.take();
         let mut returns = standing.as_ref().is_some_and(|own| own.event.returns);
         if let (Some(own), Some(unit)) = (&info.unit, &unit) {

@@ -135,8 +135,8 @@ fn check_leased(experiment: &Experiment) -> Result<(), Refusal> {
 
 /// Refuses an id that a decision of a lease may have.
 pub(super) fn check_not_leased(id: &str) -> Result<(), Refusal> {
-    let before = id.split_once('/').map_or("", |(before, _)| before);
-    if before.parse::<u64>().is_err() {
+    let own = id.split_once('/').map(|(lease, _)| lease.parse::<u64>());
+    if !matches!(own, Some(Ok(_))) {
         return Ok(());
     }
     let allowed =

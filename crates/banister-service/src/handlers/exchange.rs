@@ -83,7 +83,6 @@ pub(super) enum Escape {
     /// Those that begin with `=`; ids may begin with `@`.
     #[default]
     Equals,
-    /// All that any spreadsheet takes for a formula.
     Formulas,
 }
 

@@ -88,12 +88,6 @@ pub(super) fn lost(path: &Path, what: &str) -> StoreError {
     ))
 }
 
-/// Refusal of a log that ends before an event that was committed.
-pub(super) fn cut(path: &Path, last: u64, mark: u64) -> StoreError {
-    let what = format!("ends at event {last}, though event {mark} was committed");
-    lost(path, &what)
-}
-
 /// Makes a new file that no other user may read, whatever the umask.
 pub(super) fn make_private(path: &Path) -> Result<File, Error> {
     let mut options = OpenOptions::new();

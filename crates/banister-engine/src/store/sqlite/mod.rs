@@ -18,7 +18,7 @@ use super::{
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
 pub(super) use file::{UNEXPLAINED, backup, explain, exposed, gone, id_file};
-use file::{cut, failed, identity, keep_id, kept_id, lost, make_private};
+use file::{failed, identity, keep_id, kept_id, lost, make_private};
 
 /// Marks the file as ours ("bani"), so that no other program's is taken for a log.
 const APPLICATION: i32 = 0x6261_6e69;
@@ -109,7 +109,8 @@ impl Sqlite {
             Some((_, mark)) => {
                 let last = store.last()?;
                 if last < mark {
-                    return Err(cut(path, last, mark));
+                    let what = format!("ends at event {last}, though event {mark} was committed");
+                    return Err(lost(path, &what));
                 }
             }
             None => keep_id(path, &id)?,
