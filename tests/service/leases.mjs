@@ -41,9 +41,14 @@ export async function vectors(given) {
       draws++;
     }
     for (const { now, holds: wanted } of holds) {
-      const clock = () => now;
-      const answer = { ...signed, public_key: given.public_key, now };
-      const fetch = () => Promise.resolve(Response.json(answer));
+      // The answer takes as long as it takes until then.
+      let passed = 0;
+      const clock = () => passed;
+      const answer = { ...signed, public_key: given.public_key };
+      const fetch = () => {
+        passed = now - signed.now;
+        return Promise.resolve(Response.json(answer));
+      };
       const client = new LeaseClient({ experiment: lease.experiment, fetch, clock });
       await client.start();
       equal(client.lease !== null, wanted, `${name} at ${now}`);
