@@ -111,7 +111,8 @@ export async function verifyLease(signed, publicKey) {
   const raw = fromHex(publicKey, 32), signature = fromHex(signed.signature, 64);
   if (!raw) return refuse("not a valid Ed25519 public key");
   const key = await subtle.importKey("raw", raw, { name: "Ed25519" }, false, ["verify"]);
-  const isSigned = signature && await subtle.verify({ name: "Ed25519" }, key, signature, encoder.encode(signed.lease));
+  const text = encoder.encode(`${signed.now}\n${signed.lease}`);
+  const isSigned = signature && await subtle.verify({ name: "Ed25519" }, key, signature, text);
   if (!isSigned) return refuse("its signature is not by that key");
   const lease = JSON.parse(signed.lease);
   if (!isLease(lease)) return refuse("it is of another form: use a client of this version");

@@ -41,9 +41,14 @@ export async function vectors(given) {
       draws++;
     }
     for (const { now, holds: wanted } of holds) {
-      const clock = () => now;
-      const answer = { ...signed, public_key: given.public_key, now };
-      const fetch = () => Promise.resolve(Response.json(answer));
+      // The answer takes as long as it takes until then.
+      let passed = 0;
+      const clock = () => passed;
+      const answer = { ...signed, public_key: given.public_key };
+      const fetch = () => {
+        passed = now - signed.now;
+        return Promise.resolve(Response.json(answer));
+      };
       const client = new LeaseClient({ experiment: lease.experiment, fetch, clock });
       await client.start();
       equal(client.lease !== null, wanted, `${name} at ${now}`);
@@ -93,10 +98,13 @@ class FakeServer {
       certificate: {},
       ...more,
     };
-    const text = JSON.stringify(lease);
-    const data = new TextEncoder().encode(text);
+    return this.sign(JSON.stringify(lease), this.now);
+  }
+
+  async sign(lease, now) {
+    const data = new TextEncoder().encode(`${now}\n${lease}`);
     const signature = hex(await webCrypto.subtle.sign({ name: "Ed25519" }, this.pair.privateKey, data));
-    return { lease: text, signature, public_key: this.publicKey, now: this.now };
+    return { lease, signature, public_key: this.publicKey, now };
   }
 
   fetch = async (url, { body }) => {
@@ -252,6 +260,7 @@ const FAKES = {
       () => server.answer({ lease: 99, holdout: { key: 3 } }),
       () => server.answer({ lease: 99, policies: null }),
       async () => ({ ...await server.answer({ lease: 99 }), now: undefined }),
+      async () => ({ ...await server.answer({ lease: 99 }), now: server.now - 1 }),
     ];
     for (const attack of attacks) {
       server.spoil = attack;
@@ -283,7 +292,7 @@ const FAKES = {
     const second = server.current;
     // The first one again, as it came, and with another time.
     for (const now of [first.now, server.now]) {
-      server.current = { ...first, now };
+      server.current = await server.sign(first.lease, now);
       await client.start();
       equal([client.lease.lease, client.lastProblem.detail.includes("older")], [2, true]);
     }
@@ -294,7 +303,7 @@ const FAKES = {
     noDraw(client, "control", 0);
     equal(client.lastProblem.detail.includes("hold"), true);
     // An expired one to a client that knows no other.
-    server.current = { ...first, now: server.now };
+    server.current = await server.sign(first.lease, server.now);
     noDraw(await started(server, { safe: "mine" }), "mine");
   },
 

@@ -180,6 +180,9 @@ def test_token_commands(serve):
     assert role_of(server, other) == "read"
     gone = banisterd("token", "revoke", "shop", "--data-dir", folder, check=False)
     assert gone.returncode == 2 and "shop" in gone.stderr
+    # The name is an author's, and stays that of one token.
+    again = banisterd("token", "create", "--role", "read", "shop", "--data-dir", folder, check=False)
+    assert again.returncode == 2 and "was a token" in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -183,23 +183,31 @@ def test_no_two_columns_have_one_name(server, format):
     assert arms[0]["guardrails"] == arms[1]["guardrails"]
 
 
-def test_formulas_can_be_marked(server):
+def test_formulas_are_marked(server):
     names = ["=cmd|' /C calc'!A0", "+1", "-1", "@sum", "plain", "'=1"]
     rail = {"name": "=HYPERLINK(1)", "at_most": 0.9}
     declared = {"name": "sheet", "shadow": True, "arms": ["control", *names], "safe": "control", "guardrails": [rail]}
     server.post("/v1/experiments", declared).ok(201)
     for i, name in enumerate(names):
         server.post("/v1/experiments/sheet/decisions", {"id": f"={i}", "taken": name}).ok(200)
+        outcome = {"decision": f"={i}", "reward": 1, "costs": {rail["name"]: 0}}
+        server.post("/v1/experiments/sheet/outcomes", outcome).ok(200)
 
     def columns(query):
         rows = list(csv.DictReader(io.StringIO(server.get(f"/v1/experiments/sheet/export{query}").body.decode())))
         return list(rows[0]), [row["decision"] for row in rows], [row["action"] for row in rows]
 
-    head, ids, actions = columns("")
-    assert rail["name"] in head and actions == names and ids == [f"={i}" for i in range(6)]
-    head, ids, actions = columns("?escape=formulas")
-    assert f"'{rail['name']}" in head and ids == [f"'={i}" for i in range(6)]
-    assert actions == [f"'{name}" for name in names[:4]] + names[4:]
+    marked = {"?escape=none": [], "": [0, 5], "?escape=formulas": [0, 1, 2, 3, 5]}
+    for query, places in marked.items():
+        head, ids, actions = columns(query)
+        mark = "'" if places else ""
+        assert mark + rail["name"] in head and ids == [f"{mark}={i}" for i in range(6)]
+        assert actions == [f"'{name}" if i in places else name for i, name in enumerate(names)]
+        # They come back as what they are.
+        file = server.get(f"/v1/experiments/sheet/export{query}").body
+        again = server.post("/v1/experiments/sheet/import", file, headers={"content-type": "text/csv"})
+        if places:
+            again.problem(409)
 
 
 def test_a_small_file_that_unpacks_to_a_large_one(server):

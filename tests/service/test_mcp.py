@@ -134,6 +134,13 @@ def test_bad_calls_are_errors_that_an_assistant_can_mend(service, tmp_path):
     assert "must be one of control, bold, brave" in arm and "../v1/whoami?x=#" in strange
 
 
+def test_what_is_not_known_yet_is_said(service, tmp_path):
+    service.post("/v1/experiments", TIGHT).ok(201)
+    for arm in ["control", "bold", "brave"]:
+        ((said, _),) = ask(Client(stdio(service, tmp_path)), ("explain", {"experiment": "arms", "arm": arm}))
+        assert "without outcomes yet" in said and "NaN" not in said, said
+
+
 def test_roles_and_authors_are_those_of_the_tokens(service, tmp_path, listen):
     tokens = service.make_tokens({"ann": "admin", "eve": "read"})
     service.post("/v1/experiments", TIGHT, token=tokens["ann"]).ok(201)

@@ -52,7 +52,7 @@ pub use state::{
     Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
     GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS,
     Minute, Missing, NamedArm, Namespace, Notice, NoticeKind, PastPeriod, Point, RecordedAlarm,
-    Rollout, SegmentFields, Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
+    Returns, Rollout, SegmentFields, Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,

@@ -2,7 +2,7 @@
 //! time limit, metrics, logging.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{HttpBody, to_bytes};
@@ -71,6 +71,9 @@ async fn pipeline(
     let mut response = match admit(&app, route, &mut parts, announced, begun).await {
         Err(problem) => {
             drop(body);
+            if problem.had_token {
+                tokio::time::sleep(WRONG_TOKEN).await;
+            }
             problem.into_response()
         }
         Ok(admitted) => {
@@ -165,6 +168,8 @@ async fn pipeline(
     response
 }
 
+/// Time that a connection waits for the answer to a wrong token, so that guesses are few.
+const WRONG_TOKEN: Duration = Duration::from_millis(200);
 /// Bytes of an answer that counts as memory until it is sent: callers may be slow to read it.
 const LONG_ANSWER: u64 = 64 << 10;
 

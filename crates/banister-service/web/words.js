@@ -45,6 +45,7 @@ export const OUTCOME_STATUS = {
   partial: "a part of its outcome is known",
   pending: "its outcome was reported, and is learned when its time to live is over",
   complete: "its outcome is known",
+  returned: "its outcome is known, and not learned, since its unit was before",
   expired: "no outcome came in time",
   cancelled: "it was never carried out",
 };

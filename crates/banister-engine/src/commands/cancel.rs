@@ -65,7 +65,7 @@ impl Transaction<'_> {
                 shown_id(record.id.as_deref(), record.number)
             )));
         }
-        let event = if record.event.shadow {
+        let event = if record.event.shadow || record.event.returns {
             Event::Lapsed
         } else {
             // The policy that it was drawn from may be its own, which is not in memory.

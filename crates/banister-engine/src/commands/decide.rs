@@ -8,12 +8,13 @@ use rand::RngExt;
 use super::decision_request::{
     check_id, check_propensity, take_actions, take_segment, take_unit, taken_action,
 };
+use super::lease::check_not_leased;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{
     Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Core, DecisionRecord, ExperimentInfo, Kind, PolicyInputs, Unit};
+use crate::state::{Core, DecisionRecord, ExperimentInfo, Kind, PolicyInputs, Returns, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
@@ -145,11 +146,18 @@ impl Command for Decide {
             (Some(own), Some(unit)) => transaction.standing(key, own, unit),
             _ => None,
         };
+        standing
+            .iter()
+            .try_for_each(|own| transaction.check_owner(own))?;
         let mut id = request.id.take();
+        let mut returns = standing.as_ref().is_some_and(|own| own.event.returns);
         if let (Some(own), Some(unit)) = (&info.unit, &unit) {
-            id = own.ids(unit, transaction.time).into_iter().next();
+            let (next, is_back) = transaction.next_id(key, own, unit);
+            id = Some(next);
+            returns |= standing.is_none() && is_back && own.returns == Returns::Dependent;
         } else if let Some(id) = &id {
             check_id("id", id)?;
+            check_not_leased(id)?;
             if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
                 transaction.check_owner(&record)?;
                 return transaction.repeat(record, digest, info).map(Reply::Ready);
@@ -263,6 +271,7 @@ impl Command for Decide {
             time,
             claims,
             excess,
+            returns,
         });
         if let Some(record) = &standing {
             let answer = transaction.move_unit(record, event, info)?;

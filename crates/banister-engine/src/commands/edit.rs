@@ -208,11 +208,11 @@ impl Command for CreateExperiment {
         if let Some(own) = namespace(&checked) {
             let others = transaction.state.experiments();
             let mut others = others.filter(|e| e.status != ExperimentStatus::Archived);
-            let other = others.find(|e| namespace(&e.checked).is_some_and(|n| own.overlaps(&n)));
-            if let Some(other) = other {
+            if others.any(|e| namespace(&e.checked).is_some_and(|n| own.overlaps(&n))) {
+                // The other one is not named: the caller's token may be for other experiments.
                 return Err(Refusal::conflict(format!(
-                    "`rollout.namespace`: units of [{}, {}) in `{}` are those of the experiment `{}`",
-                    own.from, own.to, own.name, other.info.experiment
+                    "`rollout.namespace`: units of [{}, {}) in `{}` are those of another experiment",
+                    own.from, own.to, own.name
                 )));
             }
         }

@@ -101,10 +101,12 @@ impl Transaction<'_> {
         };
         let event = match outcome {
             Ok(Some(outcome)) => {
-                *self.outcomes.entry(key).or_default() += 1;
+                *self.outcomes.entry(key).or_default() += u64::from(!outcome.returns);
                 Event::Matured(outcome)
             }
-            Ok(None) if !record.event.shadow => self.missing(&record.event)?,
+            Ok(None) if !record.event.shadow && !record.event.returns => {
+                self.missing(&record.event)?
+            }
             _ => Event::Lapsed,
         };
         let settled = OutcomeSoFar {

@@ -133,6 +133,17 @@ fn check_leased(experiment: &Experiment) -> Result<(), Refusal> {
     }
 }
 
+/// Refuses an id that a decision of a lease may have.
+pub(super) fn check_not_leased(id: &str) -> Result<(), Refusal> {
+    let own = id.split_once('/').map(|(lease, _)| lease.parse::<u64>());
+    if !matches!(own, Some(Ok(_))) {
+        return Ok(());
+    }
+    let allowed =
+        "a number and `/` begin the ids of decisions under leases: choose another beginning";
+    Err(Refusal::invalid("id", id, allowed))
+}
+
 /// The text before a unit in its id, and in the hash.
 fn prefix(experiment: &Experiment, number: u64) -> String {
     match experiment.info.unit {
@@ -228,6 +239,7 @@ impl Command for Expose {
         };
         let standing = transaction.decision(key, &Key::Id(id.clone()));
         if let Some(record) = &standing {
+            transaction.check_owner(record)?;
             let (_, before) = record.in_force();
             if before.action == action && (info.unit.is_some() || before.policy == Some(lease)) {
                 return Ok(Reply::Ready(exposed));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decision_request::{check_id, taken_action};
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest, shown_id};
+use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest_of, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{
     AlarmRaised, DecisionRecord, Experiment, ExperimentInfo, Kind, MEASURED, check_names,
@@ -40,6 +40,9 @@ pub struct OutcomeReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub report: Option<String>,
+    /// Name of the event that it stands for, if it does: ids of other events are others.
+    #[serde(skip)]
+    pub event: Option<String>,
     /// The reward, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward: Option<f64>,
@@ -109,9 +112,7 @@ impl Command for Report {
             _ => (transaction.decision(key, &Key::parse(&report.decision)))
                 .ok_or_else(|| Refusal::unknown("decision", &report.decision))?,
         };
-        if unit.is_none() {
-            transaction.check_owner(&record)?;
-        }
+        transaction.check_owner(&record)?;
         report.decision = shown_id(record.id.as_deref(), record.number);
         let mut experiment = transaction.state.experiment(&name)?;
         if record.event.shadow && matches!(experiment.checked.kind, Kind::Candidates(_)) {
@@ -259,9 +260,17 @@ impl Transaction<'_> {
             return Err(Refusal::invalid("report", "absent", allowed));
         };
         check_id("report", id)?;
-        let number = digest(&blake3::hash(id.as_bytes()));
+        let number = digest_of(&(&report.event, id));
         let mut so_far = record.outcome.clone();
-        if !so_far.reports.contains(&number) {
+        let known = so_far.reports.iter().find(|(own, _)| *own == number);
+        if let Some((_, said)) = known {
+            if *said != digest_of(&part) {
+                return Err(Refusal::conflict(format!(
+                    "the report `{id}` on the decision `{}` said something else before: give another report an id of its own",
+                    report.decision
+                )));
+            }
+        } else {
             if so_far.complete.is_some() {
                 return Err(closed(&so_far, &report.decision));
             }
@@ -354,10 +363,12 @@ impl Transaction<'_> {
             segment: event.segment.clone(),
             time: event.time,
             claims: event.claims.clone(),
+            returns: event.returns,
         };
-        let choice = |features| experiment.info.choice(features);
-        let observed = outcome.observed(choice, Origin::Logged);
-        experiment.check_outcome(&observed, before)?;
+        if !outcome.returns {
+            let choice = |features| experiment.info.choice(features);
+            experiment.check_outcome(&outcome.observed(choice, Origin::Logged), before)?;
+        }
         Ok(Some(outcome))
     }
 }

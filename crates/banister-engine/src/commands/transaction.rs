@@ -125,15 +125,23 @@ impl<'a> Transaction<'a> {
         unit: &str,
     ) -> Option<DecisionRecord> {
         let ids = own.ids(unit, self.time);
-        let current = ids.first().cloned();
+        let current = ids.get(1).cloned();
         let each = ids.into_iter().map(Key::Id);
         let found = each.filter_map(|id| self.decision(experiment, &id));
         let found: Vec<DecisionRecord> = found.collect();
         found.into_iter().find(|record| {
             // Its stretch of time has one decision, also where the clock was set back.
             let lasts = |period: f64| !self.is_over(record, period);
-            record.id == current || own.period.is_none_or(lasts)
+            own.period.is_none_or(lasts) || record.id == current
         })
+    }
+
+    /// Id of a unit's next decision, and true if it was decided for before.
+    pub(super) fn next_id(&mut self, experiment: u64, own: &Unit, unit: &str) -> (String, bool) {
+        let mut ids = own.ids(unit, self.time);
+        let first = Key::Id(ids[0].clone());
+        let is_back = own.period.is_some() && self.decision(experiment, &first).is_some();
+        (ids.swap_remove(usize::from(is_back)), is_back)
     }
 
     /// Looks up the decisions noted by [`Self::want`]; `read` gets their jobs, and the number of events read for each.

@@ -44,6 +44,8 @@ pub struct DecisionEvent {
     /// Its time as declared drift counts it, where there is one: seconds since the experiment was created, or the number
     /// of the decision in it.
     pub time: Option<f64>,
+    /// True if its unit was learned, or will be, from an earlier period: its outcome is shown and teaches nothing.
+    pub returns: bool,
 }
 
 impl DecisionEvent {

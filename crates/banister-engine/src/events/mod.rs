@@ -79,7 +79,7 @@ pub enum Event {
         arm: u32,
         weights: String,
     },
-    /// One more report on a unit, the digest of the id that it came with, and whether the unit may have no more.
+    /// One more report on a unit, the digest of what identifies it, and whether the unit may have no more.
     Added {
         part: Part,
         report: u64,
@@ -137,6 +137,13 @@ impl Event {
             Self::Delivery { .. } => EventKind::Delivery,
         }
     }
+}
+
+/// Digest of what is encoded.
+pub(crate) fn digest_of(value: &impl Serialize) -> u64 {
+    // Nothing that is written to memory fails.
+    let encoded = postcard::to_extend(value, Vec::new()).unwrap_or_default();
+    digest(&blake3::hash(&encoded))
 }
 
 /// The first eight bytes of a digest.

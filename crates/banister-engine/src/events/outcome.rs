@@ -6,7 +6,7 @@ use std::sync::Arc;
 use banister::{Choice, Claim, Origin, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Author, DecisionEvent, Event, Record};
+use super::{Author, DecisionEvent, Event, Record, digest_of};
 use crate::refusal::Refusal;
 
 /// A part of an outcome, or what is known of one.
@@ -37,6 +37,8 @@ pub struct OutcomeEvent {
     pub time: Option<f64>,
     /// Claims of its decision, if it made any.
     pub claims: Vec<Claim>,
+    /// True if it teaches nothing ([`crate::DecisionEvent::returns`]).
+    pub returns: bool,
 }
 
 impl OutcomeEvent {
@@ -78,8 +80,10 @@ pub struct OutcomeSoFar {
     pub complete: Option<bool>,
     /// True if somebody said that the decision was never carried out.
     pub is_cancelled: bool,
-    /// Of a unit: digests of its reports' ids.
-    pub reports: Vec<u64>,
+    /// True of a complete outcome that teaches nothing, since its unit was learned before.
+    pub returns: bool,
+    /// Of a unit: digests of its reports' ids, and of what they said.
+    pub reports: Vec<(u64, u64)>,
     /// Of a unit: how many of them brought the reward and each cost.
     pub counts: Vec<u32>,
     /// Of a unit that was moved: the number of the event, and its decision since.
@@ -100,7 +104,7 @@ impl OutcomeSoFar {
                 *count += 1;
             }
         }
-        self.reports.push(report);
+        self.reports.push((report, digest_of(part)));
     }
 
     /// Takes up an event on its decision, and returns true if it leaves the outcome open.
@@ -138,6 +142,7 @@ impl From<&OutcomeEvent> for OutcomeSoFar {
                 taken: Some(outcome.action),
             },
             complete: Some(outcome.by_default),
+            returns: outcome.returns,
             ..Self::default()
         }
     }

@@ -180,7 +180,7 @@ fn missing(experiment: &Experiment) -> Check {
 /// Decisions without an outcome. With a time to live those that got the default, or nothing, are expired.
 fn unreported(experiment: &Experiment) -> Check {
     let counts = &experiment.counts;
-    let settled = counts.outcomes + counts.missing + counts.moved;
+    let settled = counts.outcomes + counts.returned + counts.missing + counts.moved;
     let (open, whole, what) = match experiment.checked.declaration.ttl_seconds {
         Some(_) => (counts.expired, settled, "got no outcome in time"),
         None => {

@@ -209,7 +209,7 @@ pub(crate) fn info(
             .filter(|own| *own != Assumption::of_log())
             .map(|own| match &checked.declaration.unit {
                 Some(unit) if own.text.starts_with(INDEPENDENT) => Assumption {
-                    text: format!("outcomes of different {}s are independent", unit.name),
+                    text: unit.independence(),
                     ..own
                 },
                 _ => own,

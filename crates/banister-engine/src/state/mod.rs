@@ -31,7 +31,7 @@ pub use budget::{Account, BudgetView, Budgets, PastPeriod};
 pub(crate) use budget::{Forgets, PLANTED};
 pub use declaration::{
     CheckedDeclaration, Combine, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome, Flag,
-    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, Namespace, Rollout,
+    GivenSegment, Kind, LONGEST_FEATURES, MOST_ACTIONS, NamedArm, Namespace, Returns, Rollout,
     SegmentFields, Segments, Step, StopWhen, Tracked, Unit,
 };
 pub(crate) use declaration::{

@@ -17,6 +17,8 @@ both!(
     a_lease_is_shared_until_half_of_its_time_is_over_or_something_changes,
     a_unit_for_ever_that_saw_two_arms_is_closed,
     segments_have_policies_of_their_own,
+    ids_of_leases_are_reserved,
+    exposures_may_be_a_little_ahead_of_the_log,
     leases_are_for_what_can_be_decided_elsewhere,
 );
 
@@ -140,10 +142,6 @@ fn what_the_hash_does_not_demand_teaches_nothing(place: &Place) {
     );
     assert_eq!(unknown(expose(&engine, 1, own.clone())), "lease");
     assert_eq!(engine.show("x").unwrap().counts.decisions, 0);
-    // An id that is somebody else's decision is not taken over.
-    let id = format!("{}/taken", lease.lease);
-    engine.decide("x", &id).unwrap();
-    conflict(expose(&engine, lease.lease, exposure(&lease, "taken")));
 }
 
 fn a_lease_is_shared_until_half_of_its_time_is_over_or_something_changes(place: &Place) {
@@ -268,4 +266,34 @@ fn leases_are_for_what_can_be_decided_elsewhere(place: &Place) {
     for seconds in [0.0, 0.5, 3601.0, f64::NAN, -1.0] {
         assert_eq!(field(grant(&engine, seconds)), "seconds");
     }
+}
+
+/// A client's time may be ahead by as long as its request for the lease took, and no further.
+fn exposures_may_be_a_little_ahead_of_the_log(place: &Place) {
+    let engine = Engine::start(&place.database);
+    known(&engine, plain("x"));
+    let lease = grant(&engine, 3600.0).unwrap();
+    let ahead = |unit: &str, milliseconds: i64| {
+        let mut own = exposure(&lease, unit);
+        own.at = lease.issued + milliseconds;
+        expose(&engine, lease.lease, own)
+    };
+    ahead("near", 9_000).unwrap();
+    for far in [600_000, 3_599_999] {
+        assert_eq!(field(ahead("far", far)), "at");
+    }
+}
+
+/// Nobody can take the id of a unit under a lease before the unit does.
+fn ids_of_leases_are_reserved(place: &Place) {
+    let engine = Engine::start(&place.database);
+    known(&engine, plain("x"));
+    let lease = grant(&engine, 60.0).unwrap();
+    for id in [format!("{}/u", lease.lease), "7/".into(), "0012/a/b".into()] {
+        assert_eq!(field(engine.decide("x", &id)), "id");
+    }
+    for id in ["u/7", "7", "a7/u"] {
+        engine.decide("x", id).unwrap();
+    }
+    expose(&engine, lease.lease, exposure(&lease, "u")).unwrap();
 }

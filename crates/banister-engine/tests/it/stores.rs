@@ -385,8 +385,9 @@ fn tokens_are_kept_by_name(place: &Place) {
         ("page", REVOKED)
     );
     assert_ne!(revoked.digest, [7; 32]);
-    assert_eq!(store.add_token(&token("page", "decide")), Ok(true));
-    assert_eq!(store.tokens().unwrap()[1], token("page", "decide"));
+    // Its name is that of an author, and stays that of one token.
+    assert_eq!(store.add_token(&token("page", "decide")), Ok(false));
+    assert_eq!(store.tokens().unwrap()[1], revoked);
     let plain = StoredToken {
         scope: None,
         expires: None,
@@ -524,4 +525,45 @@ fn a_file_of_another_program_or_layout_is_refused_by_name() {
     assert!(!error.passing);
     std::fs::write(path, "no database at all, but a text of some length").unwrap();
     assert!(!place.database.open().err().unwrap().passing);
+}
+
+/// A log whose newest events were lost beneath SQLite, which takes a journal that is cut for one that ends there, is no log to
+/// go on with: their numbers would be given twice.
+#[test]
+fn a_log_that_was_cut_after_a_commit_is_refused() {
+    let place = Place::sqlite();
+    let Database::Sqlite(path) = &place.database else {
+        unreachable!()
+    };
+    let mut store = place.open();
+    for number in 1..=3 {
+        write(&mut *store, &[record(number, EventKind::Policy)]);
+    }
+    // What was rolled back was never committed.
+    store.begin().unwrap();
+    store.append(&[record(4, EventKind::Policy)]).unwrap();
+    store.rollback();
+    store.begin().unwrap();
+    store.commit().unwrap();
+    let folder = path.parent().unwrap().join("copy");
+    std::fs::create_dir(&folder).unwrap();
+    let copy = folder.join("log.db");
+    let file = |beside: &str| folder.join(format!("log.db{beside}"));
+    for ending in ["", "-wal", ".id"] {
+        let from = path.with_file_name(format!("log.db{ending}"));
+        std::fs::copy(from, file(ending)).unwrap();
+    }
+    let all = std::fs::read(file("-wal")).unwrap();
+    std::fs::write(file("-wal"), &all[..all.len() - 100]).unwrap();
+    let database = Database::Sqlite(copy.clone());
+    let error = database.open().err().unwrap();
+    let said = "ends at event 2, though event 3 was committed";
+    assert!(error.reason.contains(said) && !error.passing, "{error}");
+    // Whoever removes the file beside it goes on with what is there.
+    std::fs::remove_file(file(".id")).unwrap();
+    let mut store = database.open().unwrap();
+    assert_eq!(store.last(), Ok(2));
+    write(&mut *store, &[record(3, EventKind::Policy)]);
+    drop(store);
+    assert_eq!(database.open().unwrap().last(), Ok(3));
 }

@@ -20,6 +20,11 @@ both!(
     what_must_change_moves_a_unit_and_nothing_else_does,
     told_prices_move_the_fewest_units,
     a_unit_for_ever_has_one_outcome,
+    a_unit_that_returns_is_shown_and_not_learned,
+    returns_that_are_declared_independent_are_learned,
+    what_ends_a_later_period_early_teaches_nothing,
+    a_report_sent_again_says_the_same,
+    a_unit_belongs_to_the_token_that_decided_for_it,
     a_unit_has_at_most_a_thousand_reports,
     reports_on_one_unit_read_its_decision_once,
     memory_forgets_units_and_finds_them_again,
@@ -257,6 +262,169 @@ fn a_unit_for_ever_has_one_outcome(place: &Place) {
     assert!(conflict(engine.report("x", "", other)).contains("another outcome"));
     assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
     assert_eq!(arms(&engine, 20), first);
+}
+
+/// A unit has this many periods of a second one after another, each with a report; returns the experiment's view.
+fn periods(engine: &Engine, count: usize) -> banister_engine::ExperimentView {
+    for period in 0..count {
+        let decided = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+        by_unit(engine, "a", report(period, 1.0, 4.0)).unwrap();
+        let settled = || {
+            let counts = engine.show("x").unwrap().counts;
+            counts.outcomes + counts.returned == period as u64 + 1
+        };
+        until("the period is over", settled);
+        let late = engine.report("x", &decided.shown_id(), report(99, 1.0, 0.0));
+        assert!(conflict(late).contains("time to live"));
+    }
+    engine.show("x").unwrap()
+}
+
+fn pulls(engine: &Caller) -> u64 {
+    let arms = engine.live_state("x").arms;
+    arms.iter().filter_map(|arm| arm.estimate.pulls).sum()
+}
+
+fn a_unit_that_returns_is_shown_and_not_learned(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!(1))).unwrap();
+    let view = periods(&engine, 3);
+    assert_eq!((view.counts.outcomes, view.counts.returned), (1, 2));
+    assert_eq!((view.counts.decisions, pulls(&engine)), (3, 1));
+    assert!(
+        view.certified
+            .unwrap()
+            .contains("not certified: later periods")
+    );
+    // A new one is learned, after a restart too; the old one is not.
+    engine.stop();
+    let engine = Engine::start(&place.database);
+    engine.decide_with("x", json!({"unit": "b"})).unwrap();
+    engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    until("the periods are over", || {
+        let counts = engine.show("x").unwrap().counts;
+        (counts.outcomes, counts.returned) == (2, 3)
+    });
+    assert_eq!(pulls(&engine), 2);
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+fn returns_that_are_declared_independent_are_learned(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let mut declaration = on_units(json!(1));
+    declaration["unit"]["returns"] = json!("independent");
+    engine.create(declaration).unwrap();
+    let view = periods(&engine, 2);
+    assert_eq!((view.counts.outcomes, view.counts.returned), (2, 0));
+    assert_eq!(pulls(&engine), 2);
+    let own =
+        "outcomes of different users, and of the periods of one that returns, are independent";
+    assert!(view.rests_on.iter().any(|is| is.text == own));
+    let wrong = json!({"name": "user", "returns": "maybe"});
+    let error = serde_json::from_value::<banister_engine::Unit>(wrong).unwrap_err();
+    assert!(
+        error.to_string().contains("`dependent` or `independent`"),
+        "{error}"
+    );
+}
+
+/// Neither a cancellation nor a retired arm tells the agent of a decision that it never heard of.
+fn what_ends_a_later_period_early_teaches_nothing(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!(1))).unwrap();
+    periods(&engine, 1);
+    let state = || serde_json::to_value(engine.live_state("x")).unwrap();
+    let before = state();
+    let again = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    engine.cancel("x", &again.shown_id()).unwrap();
+    let counts = engine.show("x").unwrap().counts;
+    assert_eq!(
+        (counts.decisions, counts.outcomes, counts.missing),
+        (2, 1, 0)
+    );
+    assert_eq!(state()["arms"], before["arms"]);
+    engine.stop();
+    assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
+}
+
+/// One report id has one content, before the outcome is learned and after; ids of events are apart from those of
+/// callers, and from each other.
+fn a_report_sent_again_says_the_same(place: &Place) {
+    let engine = Engine::start(&place.database);
+    engine.create(on_units(json!(2))).unwrap();
+    let decided = engine.decide_with("x", json!({"unit": "a"})).unwrap();
+    let said = |report: Value| by_unit(&engine, "a", report);
+    said(report(1, 1.0, 1.0)).unwrap();
+    let others = [
+        report(1, 2.0, 1.0),
+        report(1, 1.0, 2.0),
+        json!({"report": "r1", "reward": 1}),
+    ];
+    for other in &others {
+        assert!(conflict(said(other.clone())).contains("said something else"));
+    }
+    let by_event = |event: Option<&str>, id: &str| {
+        let mut report = common::engine::said(json!({"unit": "a", "report": id, "reward": 1}));
+        report.event = event.map(str::to_string);
+        let experiment = "x".into();
+        engine
+            .execute(banister_engine::Report { experiment, report })
+            .unwrap()
+            .reward
+    };
+    let mut sum = 1.0;
+    for (event, id) in [
+        (Some("a"), "b/c"),
+        (Some("a/b"), "c"),
+        (None, "a/b/c"),
+        (Some(""), "a/b/c"),
+    ] {
+        sum += 1.0;
+        assert_eq!(by_event(event, id), Some(sum), "{event:?} {id}");
+        assert_eq!(by_event(event, id), Some(sum), "{event:?} {id}");
+    }
+    until("the period is over", || {
+        engine.show("x").unwrap().counts.outcomes == 1
+    });
+    let id = decided.shown_id();
+    assert!(
+        engine
+            .report("x", &id, report(1, 1.0, 1.0))
+            .unwrap()
+            .complete
+    );
+    for other in others {
+        assert!(conflict(engine.report("x", &id, other)).contains("said something else"));
+    }
+}
+
+/// Where ids belong to tokens, units do.
+fn a_unit_belongs_to_the_token_that_decided_for_it(place: &Place) {
+    let engine = Engine::start(&place.database);
+    for (name, period) in [("short", json!("30d")), ("long", json!("forever"))] {
+        let mut declaration = on_units(period);
+        declaration["name"] = json!(name);
+        engine.create(declaration).unwrap();
+        let by = |author: &str, is_report: bool| -> Result<(), Refusal> {
+            let author = banister_engine::Author::new(Some(author.into())).of_its_own();
+            let caller = Caller(engine.caller.0.by(author));
+            if is_report {
+                let report = json!({"unit": "a", "report": "r", "reward": 1});
+                return caller.report(name, "", report).map(drop);
+            }
+            caller.decide_with(name, json!({"unit": "a"})).map(drop)
+        };
+        by("shop", false).unwrap();
+        for is_report in [false, true] {
+            by("shop", is_report).unwrap();
+            let refused = by("app", is_report);
+            assert!(
+                matches!(refused, Err(Refusal::Forbidden { .. })),
+                "{refused:?}"
+            );
+        }
+    }
 }
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, Refusal>, field: &str) -> String {

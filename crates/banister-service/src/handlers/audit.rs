@@ -34,6 +34,8 @@ pub enum DecisionStatus {
     Cancelled,
     /// Its unit was given another arm before its period was over: it is not learned.
     Moved,
+    /// The outcome of a unit that was learned in an earlier period: it is not learned.
+    Returned,
 }
 
 /// Decisions, newest first.
@@ -239,6 +241,9 @@ fn known(
 pub fn status_of(reports: &[Record]) -> Result<(DecisionStatus, Part), Problem> {
     let outcome = replay_reports(reports)?;
     let part = outcome.part;
+    if outcome.returns {
+        return Ok((DecisionStatus::Returned, part));
+    }
     let is_whole = part.reward.is_some() && part.costs.iter().all(Option::is_some);
     let status = match outcome.complete {
         Some(true) if outcome.is_cancelled => DecisionStatus::Cancelled,

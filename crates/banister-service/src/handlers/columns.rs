@@ -12,6 +12,7 @@ use banister_engine::{
 use banister_table::{Column, DataTable, RawTable, Values};
 
 use super::audit::{decision_of, status_of};
+use super::exchange::Escape;
 use crate::problem::Problem;
 
 /// Columns that every export has.
@@ -45,10 +46,23 @@ fn cost_column(info: &ExperimentInfo, guardrail: &str) -> String {
     }
 }
 
-/// Puts an apostrophe before texts that spreadsheets would take for formulas.
-fn escape_formulas(table: &mut DataTable) {
+/// Beginnings of texts that spreadsheets take for formulas.
+const FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// The text that a cell stands for, without the apostrophe of [`escape_formulas`].
+fn unescaped(cell: &str) -> &str {
+    let rest = cell.strip_prefix('\'');
+    let escaped = rest.filter(|rest| rest.trim_start_matches('\'').starts_with(FORMULAS));
+    escaped.unwrap_or(cell)
+}
+
+/// Puts an apostrophe before texts that spreadsheets would take for formulas, and before those that would be taken for
+/// texts with one.
+fn escape_formulas(table: &mut DataTable, how: Escape) {
     let escape = |text: &mut String| {
-        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        let rest = text.trim_start_matches('\'');
+        let is_due = how == Escape::Formulas || rest.len() < text.len() || rest.starts_with('=');
+        if how != Escape::None && is_due && rest.starts_with(FORMULAS) {
             text.insert(0, '\'');
         }
     };
@@ -115,8 +129,8 @@ fn value_of(field: &Field, cell: &str) -> FieldValue {
 /// `pscore` its probability. What is not known is empty.
 pub struct LogTable<'a> {
     info: &'a ExperimentInfo,
-    /// True if texts must not look like formulas.
-    is_escaped: bool,
+    /// Texts that must not look like formulas.
+    escape: Escape,
     texts: [Vec<String>; 5],
     numbers: [Vec<Option<u64>>; 3],
     reals: Vec<Vec<Option<f64>>>,
@@ -126,10 +140,10 @@ pub struct LogTable<'a> {
 }
 
 impl<'a> LogTable<'a> {
-    pub fn new(info: &'a ExperimentInfo, is_escaped: bool) -> Self {
+    pub fn new(info: &'a ExperimentInfo, escape: Escape) -> Self {
         Self {
             info,
-            is_escaped,
+            escape,
             texts: Default::default(),
             numbers: Default::default(),
             reals: vec![Vec::new(); 2 + info.costs.len()],
@@ -208,7 +222,7 @@ impl<'a> LogTable<'a> {
 
     /// The rows so far; the next ones begin a new table.
     pub fn finish_table(&mut self) -> DataTable {
-        let rows = std::mem::replace(self, Self::new(self.info, self.is_escaped));
+        let rows = std::mem::replace(self, Self::new(self.info, self.escape));
         let info = rows.info;
         let [decision, time, action, status, segment] = rows.texts.map(Values::Text);
         let [number, index, shadow] = rows.numbers.map(Values::Count);
@@ -238,16 +252,15 @@ impl<'a> LogTable<'a> {
         let mut table = DataTable {
             columns: columns.collect(),
         };
-        if rows.is_escaped {
-            escape_formulas(&mut table);
-        }
+        escape_formulas(&mut table, rows.escape);
         table
     }
 }
 
 /// The outcomes of a table, and how many rows were skipped because they are decisions of the experiment
-/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, and rows that wait for their
-/// time to live are not settled: both are skipped, unless the table is a sample, which these are part of. Third, what
+/// itself (`is_own`, by id). Rows without a reward or a cost were not complete, rows that wait for their
+/// time to live are not settled, and units that returned are there already: all are skipped, unless the table is a
+/// sample, which these are part of. Third, what
 /// the table cannot teach of segments.
 pub fn to_import(
     table: &RawTable,
@@ -262,7 +275,8 @@ pub fn to_import(
         return Err(invalid(format!("column {name}"), "there twice", allowed));
     }
     let place = |name: &str| {
-        table.column(name).ok_or_else(|| {
+        let column = table.names.iter().position(|own| unescaped(own) == name);
+        column.ok_or_else(|| {
             let allowed = format!("the columns are {}", table.names.join(", "));
             invalid(format!("column {name}"), "absent", allowed)
         })
@@ -288,9 +302,9 @@ pub fn to_import(
     let (mut requests, mut pscores): (Vec<Arc<str>>, Vec<f64>) = Default::default();
     let mut skipped = 0;
     for row in 0..table.len() {
-        let cell = |place: usize| table.cell(row, place);
+        let cell = |place: usize| unescaped(table.cell(row, place));
         let mut signals = std::iter::once(reward).chain(costs.iter().copied());
-        let waits = status.is_some_and(|place| cell(place) == "pending");
+        let waits = status.is_some_and(|place| ["pending", "returned"].contains(&cell(place)));
         let is_own = id.is_some_and(|place| is_own(cell(place)));
         if waits || signals.any(|place| is_missing(cell(place))) {
             if is_own || frequencies == Frequencies::Unknown {

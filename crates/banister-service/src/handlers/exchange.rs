@@ -71,13 +71,18 @@ pub struct Declared {
 pub struct Wanted {
     #[serde(default)]
     format: Format,
-    escape: Option<Escape>,
+    #[serde(default)]
+    escape: Escape,
 }
 
 /// Texts that are changed for programs that would misread them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Escape {
+pub(super) enum Escape {
+    None,
+    /// Those that begin with `=`; ids may begin with `@`.
+    #[default]
+    Equals,
     Formulas,
 }
 
@@ -95,7 +100,7 @@ pub async fn export(
     InQuery(wanted): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let format = wanted.format;
-    if wanted.escape.is_some() && format != Format::Csv {
+    if wanted.escape == Escape::Formulas && format != Format::Csv {
         let (status, allowed) = (StatusCode::BAD_REQUEST, "it is for CSV files alone");
         return Err(Problem::of_field(status, "escape", "formulas", allowed));
     }
@@ -152,7 +157,11 @@ fn write(
         }
         Err(Problem::unavailable("nobody takes the file"))
     };
-    let mut table = LogTable::new(info, wanted.escape.is_some());
+    let escape = match wanted.format {
+        Format::Csv => wanted.escape,
+        Format::Parquet => Escape::None,
+    };
+    let mut table = LogTable::new(info, escape);
     let empty = table.finish_table();
     let mut file = match wanted.format {
         Format::Csv => {

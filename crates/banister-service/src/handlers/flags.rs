@@ -74,8 +74,7 @@ pub struct TrackingEvent {
     /// The unit: `targetingKey` of its evaluations.
     #[serde(rename = "targetingKey")]
     pub targeting_key: String,
-    /// An id of its own among events of that name, so that it counts once if it is sent again: with the event's name,
-    /// 127 characters at most.
+    /// An id of its own among events of that name, so that it counts once if it is sent again.
     #[schemars(length(min = 1, max = 128))]
     pub id: String,
     /// Its value.
@@ -369,11 +368,11 @@ async fn seen_flags(app: &App, principal: &Principal) -> Result<Vec<FlagView>, P
 }
 
 fn report_of(flag: &FlagView, rule: &Tracked, event: &TrackingEvent) -> Report {
-    // One id may come with several events, such as an order's; an empty one is refused.
-    let id = (!event.id.is_empty()).then(|| format!("{}/{}", event.event, event.id));
     let mut report = OutcomeReport {
         unit: Some(event.targeting_key.clone()),
-        report: Some(id.unwrap_or_default()),
+        // One id may come with several events, such as an order's.
+        report: Some(event.id.clone()),
+        event: Some(event.event.clone()),
         ..OutcomeReport::default()
     };
     let value = rule.value.or(event.value).or(Some(1.0));

@@ -53,7 +53,7 @@ pub enum MeanPath {
     },
 }
 
-/// Users who come back: rounds one after another that share a mean of their own.
+/// Users who come back: rounds that share a mean of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Users {
@@ -65,9 +65,15 @@ pub struct Users {
     /// Number of outcomes that a round averages: with `rounds = 1` each user is decided for, and learned, as one unit.
     #[serde(default = "one")]
     pub outcomes: u64,
+    /// Number of users at a time, each of whom every so many rounds are; when one has had its rounds, another comes.
+    #[serde(default = "one")]
+    pub active: u64,
+    /// True if each user is learned once, from its first round.
+    #[serde(default)]
+    pub once: bool,
 }
 
-/// Most outcomes of a round.
+/// Most outcomes of a round, and users at a time.
 const MOST_OUTCOMES: u64 = 10_000;
 
 fn one() -> u64 {
@@ -179,10 +185,12 @@ impl Moving {
                 let allowed = "must be at least 1";
                 return Err(Error::invalid("environment.users.rounds", 0, allowed));
             }
-            if !(1..=MOST_OUTCOMES).contains(&users.outcomes) {
-                let (field, n) = ("environment.users.outcomes", users.outcomes);
-                let allowed = format!("must lie in [1, {MOST_OUTCOMES}]");
-                return Err(Error::invalid(field, n, allowed));
+            for (name, n) in [("outcomes", users.outcomes), ("active", users.active)] {
+                if !(1..=MOST_OUTCOMES).contains(&n) {
+                    let allowed = format!("must lie in [1, {MOST_OUTCOMES}]");
+                    let field = format!("environment.users.{name}");
+                    return Err(Error::invalid(field, n, allowed));
+                }
             }
             if !(0.0..=1.0).contains(&users.spread) {
                 let field = "environment.users.spread";
@@ -218,7 +226,8 @@ impl World for Moving {
             walked: vec![0.0; self.moves.len()],
             rng: stream(start.seed, u64::MAX - start.run),
             user: self.arms.clone(),
-            side: 0.0,
+            sides: vec![0.0; self.users.map_or(0, |users| users.active as usize)],
+            slot: 0,
             room: vec![0.0; self.signals.len()],
             t: 0,
         }))
@@ -261,8 +270,10 @@ struct MovingRun<'a> {
     /// By move: how far a walk has gone.
     walked: Vec<f64>,
     rng: ChaCha8Rng,
-    /// Side on which the user's means lie.
-    side: f64,
+    /// Sides on which the means of active users lie.
+    sides: Vec<f64>,
+    /// Place of the round's user among them.
+    slot: usize,
     /// Costs of one of its outcomes.
     room: Vec<f64>,
     t: u64,
@@ -292,14 +303,16 @@ impl WorldRun for MovingRun<'_> {
         if is_new {
             round.means = self.now.by_signal();
         }
-        if let Some(users) = world.users
-            && self.t.is_multiple_of(users.rounds)
-        {
-            self.side = if self.rng.random_bool(0.5) {
-                users.spread
-            } else {
-                -users.spread
-            };
+        if let Some(users) = world.users {
+            let (visit, slot) = (self.t / users.active, self.t % users.active);
+            self.slot = slot as usize;
+            // They do not leave all at once.
+            let is_new_user = visit == 0 || (visit + slot).is_multiple_of(users.rounds);
+            if is_new_user {
+                let side = if self.rng.random_bool(0.5) { 1.0 } else { -1.0 };
+                self.sides[self.slot] = side * users.spread;
+            }
+            round.is_known = users.once && !is_new_user;
         }
         self.t += 1;
         Ok(is_new)
@@ -313,7 +326,7 @@ impl WorldRun for MovingRun<'_> {
         let (world, arm) = (self.world, pull.action);
         for s in 0..=pull.costs.len() {
             let signal = world.signal(arm, s);
-            let mean = self.now.mean(arm, s) + self.side * signal.unit();
+            let mean = self.now.mean(arm, s) + self.sides[self.slot] * signal.unit();
             (self.user).set_mean(world.family, signal, (arm, s), mean)?;
         }
         if users.outcomes == 1 {

@@ -119,6 +119,8 @@ pub(crate) struct WorldRound {
     pub means: Vec<Vec<f64>>,
     /// Number of the segment, where there are segments.
     pub segment: usize,
+    /// True if its user was learned before, once and for all: agents do not see its outcome.
+    pub is_known: bool,
 }
 
 impl WorldRound {

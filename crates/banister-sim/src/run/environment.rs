@@ -85,6 +85,12 @@ pub(crate) trait RunEnvironment {
         Choice::Arms
     }
 
+    /// True if agents learn the round's outcome.
+    #[inline]
+    fn is_learned(&self) -> bool {
+        true
+    }
+
     /// Plays an action: returns the reward and writes the costs.
     fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error>;
 

@@ -159,6 +159,10 @@ impl Episode {
                 time: None,
                 claims: (!self.claims.is_empty()).then_some(&self.claims),
             };
+            if !environment.is_learned() {
+                self.queue.deliver(t, agent, segments)?;
+                continue;
+            }
             if instant {
                 agent.observe(&outcome)?;
                 continue;

@@ -181,6 +181,10 @@ impl RunEnvironment for GeneralActions<'_> {
         }
     }
 
+    fn is_learned(&self) -> bool {
+        !self.round.is_known
+    }
+
     fn pull(&mut self, pull: Pull<'_>) -> Result<f64, Error> {
         self.run.pull(&self.round, pull)
     }

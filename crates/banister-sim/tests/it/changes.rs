@@ -198,6 +198,44 @@ fn users_who_come_back_break_what_independent_outcomes_keep() {
     assert!(units <= 6 + 7, "{units}");
 }
 
+/// Users who stay for several periods and are learned in each, by runs that violate; learned once, none of them does more
+/// often than the level allows. Whoever stays for one period is the control.
+#[test]
+fn users_who_stay_are_learned_once() {
+    let violating = |stays: u64, once: bool| {
+        let toml = format!(
+            r#"
+            run = {{ horizon = 10000, runs = 300, seed = 5 }}
+            [environment]
+            kind = "bernoulli"
+            arms = ["control", "bold"]
+            rewards = [0.3, 0.6]
+            costs = [[0.3, 0.35]]
+            users = {{ rounds = {stays}, spread = 0.3, active = 50, once = {once} }}
+            [[guardrail]]
+            name = "complaints"
+            at_most = 0.33
+            safe_cost = 0.3
+            [[agent]]
+            kind = "opb"
+            delta = 0.1
+            on_breach = "alert"
+        "#
+        );
+        let runs = runs_of(&toml).remove(0).1;
+        runs.iter().filter(|run| run.violations > Some(0)).count()
+    };
+    let control = violating(1, false);
+    let counts = [5, 20, 52].map(|stays| [violating(stays, false), violating(stays, true)]);
+    println!("{control} and {counts:?} of 300 runs violate");
+    // 30 are allowed; five standard deviations above are 56.
+    assert!(control <= 56, "{control}");
+    for [_, once] in counts {
+        assert!(once <= 56, "{counts:?}");
+    }
+    assert!(counts[1][0] > 56 && counts[2][0] > 56, "{counts:?}");
+}
+
 #[test]
 fn wrong_moves_are_refused() {
     for (moves, mentions) in [

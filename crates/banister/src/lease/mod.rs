@@ -142,7 +142,7 @@ pub struct Lease {
 pub struct SignedLease {
     /// JSON of a [`Lease`].
     pub lease: String,
-    /// Ed25519 signature of that text, in hexadecimal digits.
+    /// Ed25519 signature of `now` in decimal digits, a line feed and that text, in hexadecimal digits.
     pub signature: String,
     /// Ed25519 key of the service, in hexadecimal digits.
     pub public_key: String,
@@ -198,7 +198,7 @@ impl LeaseSigner {
     /// The lease with its signature, at a time in milliseconds since 1970.
     pub fn sign(&self, lease: &Lease, now: i64) -> Result<SignedLease, Error> {
         let text = serde_json::to_string(lease).map_err(|e| broken(e.to_string()))?;
-        let signature = self.0.sign(text.as_bytes());
+        let signature = self.0.sign(format!("{now}\n{text}").as_bytes());
         Ok(SignedLease {
             signature: to_hex(&signature.to_bytes()),
             lease: text,
@@ -216,7 +216,8 @@ impl SignedLease {
             return refuse("not a valid Ed25519 public key");
         };
         let signature = from_hex(&self.signature).map(|bytes| Signature::from_bytes(&bytes));
-        let signed = signature.is_some_and(|own| key.verify(self.lease.as_bytes(), &own).is_ok());
+        let text = format!("{}\n{}", self.now, self.lease);
+        let signed = signature.is_some_and(|own| key.verify(text.as_bytes(), &own).is_ok());
         if !signed {
             return refuse("its signature is not by that key");
         }

@@ -66,7 +66,7 @@ impl Monitor {
                 unwatched.is_none(),
             ),
             Assumption::declared(
-                "outcomes of different decisions are independent: one decision per user and period",
+                "outcomes of different decisions are independent: one decision per user, ever",
             ),
             Assumption::declared("outcomes arrive independently of their value"),
         ];

@@ -143,6 +143,7 @@ fn forged() -> Vec<(&'static str, SignedLease)> {
             "another key",
             LeaseSigner::new(&[8; 32]).sign(&lease(17), NOW).unwrap(),
         ),
+        ("its time was changed", changed(&|own| own.now -= 1)),
         ("no signature", changed(&|own| own.signature.clear())),
         (
             "half a signature",

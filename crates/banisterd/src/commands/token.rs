@@ -52,7 +52,7 @@ fn create(new: &NewToken) -> Result<(), Failure> {
     let mut store = open(&new.place)?;
     if !store.add_token(&token.stored).map_err(failed)? {
         return Err(Failure::input(format!(
-            "there is a token called `{name}` already: revoke it, or choose another name"
+            "there is or was a token called `{name}`: choose another name, since events keep it as their author's"
         )));
     }
     eprintln!("The token `{name}` with the role {role}. It is not shown again:");

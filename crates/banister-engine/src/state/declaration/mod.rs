@@ -37,7 +37,7 @@ pub use flag::{Flag, Tracked};
 use problem::problem_field;
 pub use rollout::{Namespace, Rollout, Step};
 pub use segments::{GivenSegment, SegmentFields, Segments};
-pub use unit::{Combine, Unit};
+pub use unit::{Combine, Returns, Unit};
 
 /// Most arms of an experiment, and most candidate actions of a decision.
 pub const MOST_ACTIONS: usize = 10_000;

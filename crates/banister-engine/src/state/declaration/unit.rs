@@ -1,9 +1,9 @@
 //! Units: users or sessions, each of which keeps its arm for a period and is learned once.
 //!
 //! Outcomes of one user are dependent, so the unit is what is randomised and what is learned (math.md 26): one decision
-//! and one outcome per unit and period. A unit's number u = hash(seed, period, unit) draws its arm from the policy in
-//! force at its first decision; that decision stands until its period is over, and the log finds it again from any
-//! replica. Periods roll: a unit's next one begins with its first decision after the last one.
+//! per unit and period, and one learned outcome per unit, ever: its first period's. A unit's number u = hash(seed, period,
+//! unit) draws its arm from the policy in force at its first decision; that decision stands until its period is over, and
+//! the log finds it again from any replica. Periods roll: a unit's next one begins with its first decision after the last.
 
 use std::time::Duration;
 
@@ -32,6 +32,9 @@ pub struct Unit {
     /// Way in which a unit's reports make its outcome.
     #[serde(default)]
     pub outcomes: Combine,
+    /// Whether a unit's later periods are learned too.
+    #[serde(default)]
+    pub returns: Returns,
     /// Key of the hash; drawn when the experiment is created, where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -69,16 +72,27 @@ pub enum Combine {
     Mean,
 }
 
+/// What is assumed of the outcomes of a unit's later periods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Returns {
+    /// They depend on its first: they are shown and not learned.
+    #[default]
+    Dependent,
+    /// They are as independent as those of other units: each is learned.
+    Independent,
+}
+
 impl Unit {
-    /// Ids that the decision of a unit at a time may have, the newest first: its period began in this stretch of time or in
-    /// the one before.
+    /// Ids that the decision of a unit at a time may have: the first one ever; else its period began in this stretch of
+    /// time or in the one before.
     pub(crate) fn ids(&self, unit: &str, time: Timestamp) -> Vec<String> {
         match self.period {
             None => vec![unit.to_string()],
             Some(period) => {
                 let stretch = time.0.div_euclid(((period * 1e6) as i64).max(1));
-                let ids = [stretch, stretch - 1].map(|stretch| format!("{stretch}#{unit}"));
-                ids.to_vec()
+                let later = [stretch, stretch - 1].map(|stretch| format!("{stretch}#{unit}"));
+                [&[format!("#{unit}")], &later[..]].concat()
             }
         }
     }
@@ -105,11 +119,25 @@ impl Unit {
     /// Promise to units in words: what is certified of them, and what is not.
     pub fn in_words(&self) -> String {
         let (name, per) = (&self.name, self.per());
+        let later = match (self.period, self.returns) {
+            (Some(_), Returns::Dependent) => "later periods, ",
+            _ => "",
+        };
         format!(
             "each {name} is assigned by a policy whose expected cost per {per} keeps its threshold; not \
-             certified: the {name}s or requests that are active at a moment, nor that a {name} assigned earlier follows \
-             the policy in force"
+             certified: {later}the {name}s or requests that are active at a moment, nor that a {name} assigned earlier \
+             follows the policy in force"
         )
+    }
+
+    /// Assumption of independence, in words.
+    pub(crate) fn independence(&self) -> String {
+        let periods = match (self.period, self.returns) {
+            (Some(_), Returns::Independent) => ", and of the periods of one that returns,",
+            _ => "",
+        };
+        let name = &self.name;
+        format!("outcomes of different {name}s{periods} are independent")
     }
 }
 

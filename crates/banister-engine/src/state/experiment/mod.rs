@@ -60,6 +60,9 @@ pub struct Counts {
     pub outcomes: u64,
     /// Decisions whose time to live was over before their outcome was complete, or that were cancelled.
     pub expired: u64,
+    /// Outcomes of units that were learned in an earlier period: they are shown, and teach nothing.
+    #[serde(default)]
+    pub returned: u64,
     /// Those of them that have no outcome at all, not even a default one.
     #[serde(default)]
     pub missing: u64,
@@ -322,6 +325,10 @@ impl Experiment {
                 }
                 self.observe(record, outcome, origin)?;
             }
+            Event::Matured(outcome) if outcome.returns => {
+                self.counts.returned += 1;
+                self.trace.history.observe(record.time);
+            }
             Event::Matured(outcome) => {
                 let number = record.decision.unwrap_or(0);
                 let origin = if self.was_shadow(number) {
@@ -428,7 +435,9 @@ impl Experiment {
             }
         }
         let fallback = decision.fallback;
-        if !decision.shadow {
+        if decision.returns {
+            // Nor does its context count: it is no draw of its own.
+        } else if !decision.shadow {
             let problem = &self.checked.standard;
             reserve(
                 &mut self.folded.budgets,
@@ -477,6 +486,9 @@ impl Experiment {
             return Ok(());
         };
         self.counts.moved += 1;
+        if decision.returns {
+            return Ok(());
+        }
         self.give_up(number, action, decision.segment.clone(), decision.time)
     }
 

@@ -402,10 +402,7 @@ impl Store for Postgres {
         let sql = "INSERT INTO tokens \
              (name, role, digest, created, scope, expires, rate, bytes_rate, work) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
-             ON CONFLICT (name) DO UPDATE SET role = excluded.role, digest = excluded.digest, \
-             created = excluded.created, scope = excluded.scope, expires = excluded.expires, \
-             rate = excluded.rate, bytes_rate = excluded.bytes_rate, work = excluded.work \
-             WHERE tokens.role = $10";
+             ON CONFLICT (name) DO NOTHING";
         let digest: &[u8] = &token.digest;
         let values: Parameters = &[
             &token.name,
@@ -417,7 +414,6 @@ impl Store for Postgres {
             &token.quota.rate,
             &token.quota.bytes_rate,
             &token.quota.work,
-            &REVOKED,
         ];
         Ok(self.execute(sql, values)? == 1)
     }

@@ -39,11 +39,15 @@ pub(in crate::store) fn id_file(path: &Path) -> PathBuf {
     beside(path, ".id")
 }
 
-/// The id of the log that a file held, if it ever held one.
-pub(super) fn kept_id(path: &Path) -> Result<Option<String>, StoreError> {
+/// The id of the log that a file held, if it ever held one, and the last event that was committed there.
+pub(super) fn kept_id(path: &Path) -> Result<Option<(String, u64)>, StoreError> {
     let place = id_file(path);
     match std::fs::read_to_string(&place) {
-        Ok(text) => Ok(Some(text.lines().next().unwrap_or("").trim().to_string())),
+        Ok(text) => {
+            let first = text.lines().next().unwrap_or("");
+            let (id, mark) = first.split_once(' ').unwrap_or((first, ""));
+            Ok(Some((id.to_string(), mark.parse().unwrap_or(0))))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(&place, &error)),
     }
@@ -55,8 +59,9 @@ pub(super) fn keep_id(path: &Path, id: &str) -> Result<(), StoreError> {
     // Several may do so at once.
     let part = beside(&place, &format!(".{}", new_id()));
     let text = format!(
-        "{id}\nThis is the id of the log in the file beside this one. If that file is lost, the service does \
-         not start with an empty one as long as this file is here.\n"
+        "{id} {:020}\nThis is the id of the log in the file beside this one, and its last event. If that file is lost \
+         or cut, the service does not start without them as long as this file is here.\n",
+        0
     );
     let kept = make_private(&part)
         .and_then(|mut file| {
@@ -75,8 +80,8 @@ pub(super) fn keep_id(path: &Path, id: &str) -> Result<(), StoreError> {
 pub(super) fn lost(path: &Path, what: &str) -> StoreError {
     let id = id_file(path);
     StoreError::new(format!(
-        "the log is lost: {} says which log was here, and {} {what}. Restore it from a backup; to begin \
-         with an empty log, remove {} first",
+        "the log is lost: {} says which log was here, and {} {what}. Restore it from a backup, or to begin \
+         with what is there, if anything, remove {} first",
         id.display(),
         path.display(),
         id.display()

@@ -2,7 +2,9 @@
 
 mod file;
 
+use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,6 +70,10 @@ pub(super) struct Sqlite {
     path: PathBuf,
     /// Device and inode of the file.
     file: Option<(u64, u64)>,
+    /// The file beside it, with the place of its mark.
+    mark: Option<(File, u64)>,
+    /// Last event of the transaction; 0 without any.
+    appended: u64,
 }
 
 impl Sqlite {
@@ -99,10 +105,19 @@ impl Sqlite {
         store.lay_out()?;
         let id = store.id()?;
         match kept {
-            Some(kept) if kept != id => Err(lost(path, "holds another one")),
-            Some(_) => Ok(store),
-            None => keep_id(path, &id).map(|()| store),
+            Some((kept, _)) if kept != id => return Err(lost(path, "holds another one")),
+            Some((_, mark)) => {
+                let last = store.last()?;
+                if last < mark {
+                    let what = format!("ends at event {last}, though event {mark} was committed");
+                    return Err(lost(path, &what));
+                }
+            }
+            None => keep_id(path, &id)?,
         }
+        let beside = File::options().write(true).open(id_file(path)).ok();
+        store.mark = beside.map(|file| (file, id.len() as u64 + 1));
+        Ok(store)
     }
 
     /// Opens the file for reading.
@@ -127,6 +142,8 @@ impl Sqlite {
             connection,
             path: path.to_path_buf(),
             file: identity(path),
+            mark: None,
+            appended: 0,
         }
     }
 
@@ -269,6 +286,7 @@ impl Sqlite {
 impl Store for Sqlite {
     fn begin(&mut self) -> Result<Begun, StoreError> {
         self.is_in_place()?;
+        self.appended = 0;
         self.execute("BEGIN IMMEDIATE", [])?;
         self.begun()
     }
@@ -291,11 +309,17 @@ impl Store for Sqlite {
             ])?;
         }
         self.execute("UPDATE counter SET last = ?1", [last.number as i64])?;
+        self.appended = last.number;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.execute("COMMIT", []).map(|_| ())
+        self.execute("COMMIT", [])?;
+        if let Some((file, place)) = self.mark.as_ref().filter(|_| self.appended > 0) {
+            // Not synced: after a power cut it may be too low, but never too high.
+            let _ = file.write_all_at(format!("{:020}", self.appended).as_bytes(), *place);
+        }
+        Ok(())
     }
 
     fn rollback(&mut self) {
@@ -457,10 +481,7 @@ impl Store for Sqlite {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let added = self.execute(
-            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO UPDATE \
-             SET role = excluded.role, digest = excluded.digest, created = excluded.created, \
-             scope = excluded.scope, expires = excluded.expires, rate = excluded.rate, \
-             bytes_rate = excluded.bytes_rate, work = excluded.work WHERE role = ?10",
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
             params![
                 token.name,
                 token.role,
@@ -471,7 +492,6 @@ impl Store for Sqlite {
                 token.quota.rate,
                 token.quota.bytes_rate,
                 token.quota.work,
-                REVOKED
             ],
         );
         Ok(added? == 1)

@@ -101,7 +101,12 @@ pub fn explain(experiment: &Value, state: &Value, arm: &str) -> Result<String, S
 
 fn interval(own: &Value) -> String {
     let [mean, lower, upper] = ["mean", "lower", "upper"].map(|key| shown(number(&own[key])));
-    format!("{mean} on average, and between {lower} and {upper} by what is known")
+    let mean = if own["mean"].is_number() {
+        format!("{mean} on average")
+    } else {
+        "without outcomes yet".into()
+    };
+    format!("{mean}, and between {lower} and {upper} by what is known")
 }
 
 /// Explains the effect of a guardrail on an arm's share.
