@@ -129,6 +129,8 @@ class Alarm(Answer):
     arm: str | None = None
     #: Name of the guardrail, where it is about one.
     guardrail: str | None = None
+    #: Its number among the agent's alarms, where it is one of those.
+    of_agent: int | None = None
     #: Name of the segment, where it is about one.
     segment: str | None = None
 
@@ -149,6 +151,8 @@ class AlarmRaised(Answer):
     arm: str | None = None
     #: Name of the guardrail, where it is about one.
     guardrail: str | None = None
+    #: Its number among the agent's alarms, where it is one of those.
+    of_agent: int | None = None
     #: Name of the segment, where it is about one.
     segment: str | None = None
 
@@ -628,8 +632,6 @@ class ExperimentState(Answer):
     alarms: tuple[Alarm, ...]
     #: Evidence of breaches, one entry per guardrail; none for agents that are not watched.
     evidence: tuple[Evidence, ...]
-    #: One decision in this many is watched for breaches; more than 1 where outcomes come very late.
-    watched_one_in: int
     #: The segment that policy and estimates are of, where decisions have one, and its own part of the certificate.
     segment: SegmentCertificate | None = None
 
@@ -931,6 +933,9 @@ class SegmentCertificate(Answer):
     costs: tuple[float, ...]
     #: Part of each guardrail's pessimistic cost that is there because frequencies of segments are not known exactly.
     by_frequencies: tuple[float, ...]
+    #: Its own pessimistic cost beyond each guardrail's over all segments, in standard units: not positive on average as
+    #: long as segments come as often as certified. 0 for a guardrail in each.
+    excess: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
