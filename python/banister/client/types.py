@@ -30,6 +30,7 @@ DecisionStatus: TypeAlias = Literal[
     "expired",
     "cancelled",
     "moved",
+    "returned",
 ]
 
 ExperimentStatus: TypeAlias = Literal[
@@ -409,6 +410,8 @@ class Counts(Answer):
     outcomes: int
     #: Decisions whose time to live was over before their outcome was complete, or that were cancelled.
     expired: int
+    #: Outcomes of units that were learned in an earlier period: they are shown, and teach nothing.
+    returned: int
     #: Those of them that have no outcome at all, not even a default one.
     missing: int
     #: Outcomes imported from other logs.

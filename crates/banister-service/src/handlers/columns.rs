@@ -56,8 +56,7 @@ fn unescaped(cell: &str) -> &str {
     escaped.unwrap_or(cell)
 }
 
-/// Puts an apostrophe before texts that spreadsheets would take for formulas, and before those that would be taken for
-/// texts with one.
+/// Puts an apostrophe before texts that spreadsheets take for formulas, and before those that look as if they had one.
 fn escape_formulas(table: &mut DataTable, how: Escape) {
     let escape = |text: &mut String| {
         let rest = text.trim_start_matches('\'');
@@ -129,7 +128,6 @@ fn value_of(field: &Field, cell: &str) -> FieldValue {
 /// `pscore` its probability. What is not known is empty.
 pub struct LogTable<'a> {
     info: &'a ExperimentInfo,
-    /// Texts that must not look like formulas.
     escape: Escape,
     texts: [Vec<String>; 5],
     numbers: [Vec<Option<u64>>; 3],

@@ -272,7 +272,6 @@ struct MovingRun<'a> {
     rng: ChaCha8Rng,
     /// Sides on which the means of active users lie.
     sides: Vec<f64>,
-    /// Place of the round's user among them.
     slot: usize,
     /// Costs of one of its outcomes.
     room: Vec<f64>,
