@@ -459,15 +459,15 @@ impl Shell {
 
     /// Refuses claims that no decision can have made.
     pub(super) fn check_claims(&self, outcome: &Outcome) -> Result<(), Error> {
-        let (given, m) = (
-            outcome.claims.unwrap_or_default(),
-            self.problem.guardrails.len(),
-        );
-        if outcome.claims.is_some() && given.len() != m {
+        let Some(claims) = outcome.claims else {
+            return Ok(());
+        };
+        let m = self.problem.guardrails.len();
+        if claims.len() != m {
             let allowed = format!("must be one per guardrail: {m}");
-            return Err(Error::invalid("claims", given.len(), allowed));
+            return Err(Error::invalid("claims", claims.len(), allowed));
         }
-        for claim in given {
+        for claim in claims {
             finite("claims.slope", claim.slope)?;
             finite("claims.bound", claim.bound)?;
         }

@@ -87,16 +87,12 @@ impl Drift {
 
     /// Refuses what is no speed, and no pause; `width` is that of the signal's range.
     pub(super) fn check(&self, field: &str, width: f64) -> Result<(), Error> {
-        let pause = format!("{field}.drift.pause");
-        if self
-            .pause
-            .is_some_and(|own| !(own.is_finite() && own > 0.0))
-        {
-            let allowed = "must be a positive number of its units";
+        if let Some(pause) = self.pause.filter(|own| !(own.is_finite() && *own > 0.0)) {
+            let field = format!("{field}.drift.pause");
             return Err(Error::invalid(
+                field,
                 pause,
-                self.pause.unwrap_or_default(),
-                allowed,
+                "must be a positive number of its units",
             ));
         }
         let field = format!("{field}.drift.by");
