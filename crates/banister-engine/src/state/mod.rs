@@ -45,7 +45,7 @@ pub use experiment::{
 pub use experiment_info::{ExperimentInfo, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::{Arm, ExperimentStatus, SegmentCount};
-pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView, lower_priority};
+pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView};
 pub(crate) use open::{DecisionRecord, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, restore_all};

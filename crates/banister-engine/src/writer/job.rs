@@ -7,7 +7,7 @@ use crate::commands::{Command, Reply, Transaction};
 use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::{EngineState, Experiment, lower_priority};
+use crate::state::{EngineState, Experiment};
 use crate::store::Snapshot;
 
 /// Way to answer a caller; called on the writer's thread.
@@ -175,9 +175,9 @@ impl<Q: Query> Job for QueryJob<Q> {
         if let Some(answer) = self.answer {
             return (self.send)(answer);
         }
-        // Callers bound their number. Where there is no thread, the caller hears nothing more.
+        // Callers bound their number: at a lower priority they would not be answered on a busy machine. Where there is no
+        // thread, the caller hears nothing more.
         let _ = std::thread::Builder::new().spawn(move || {
-            lower_priority();
             let begun = Instant::now();
             if let (Some(query), Some((mut copy, snapshot))) = (self.query, self.copy) {
                 let restored = Experiment::restore(&snapshot).and_then(|own| copy.restore(own));

@@ -28,7 +28,7 @@ pub(crate) use self::core::{
 pub(crate) use actor::Actor;
 pub(crate) use policy_inputs::PolicyInputs;
 pub use policy_inputs::{Arm, ExperimentStatus};
-pub(crate) use pool::{Detached, lower_priority};
+pub(crate) use pool::Detached;
 
 use crate::refusal::Refusal;
 

@@ -9,7 +9,7 @@ use crate::store::{Snapshot, StoreError};
 
 /// Gives other threads priority over this one. A lower niceness would not do: a woken thread would still wait for the
 /// end of a time slice, which is far longer than most decisions take. Only Linux has priorities of single threads.
-pub(crate) fn lower_priority() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
         use thread_priority::{
