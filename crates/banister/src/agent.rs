@@ -47,6 +47,11 @@ pub trait Agent: Send {
         Ok(())
     }
 
+    /// A copy of it, to ask beside it; `None` if it cannot be copied.
+    fn copy(&self) -> Option<Box<dyn Agent>> {
+        None
+    }
+
     /// Arms, counts and monitor. By default nothing is known, and every decision may differ.
     fn view(&self) -> AgentView<'_> {
         AgentView {

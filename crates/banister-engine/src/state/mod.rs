@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::events::{Author, Event, Part, Record};
 use crate::refusal::Refusal;
-use crate::store::{Snapshot, Store, StoreError};
+use crate::store::{Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
 
 pub(crate) use budget::worst_case;
@@ -145,22 +145,19 @@ impl EngineState {
         }
     }
 
-    /// A state of its own for an experiment with many arms, and the experiment in it: to read them beside the writer.
-    pub(crate) fn copy_of(&mut self, name: &str) -> Option<(Self, Snapshot)> {
-        let number = self.number;
+    /// A state of its own with an experiment of many arms, to read it beside the writer.
+    pub(crate) fn copy_of(&mut self, name: &str) -> Option<Self> {
         let experiment = self.experiment(name).ok()?;
-        if experiment.arms.len() < MANY_ARMS || experiment.learner.actor().is_some() {
-            return None;
-        }
-        let snapshot = experiment.snapshot(number).ok()?;
-        let copy = Self {
-            number,
+        let experiment = (experiment.arms.len() >= MANY_ARMS).then(|| experiment.copy())??;
+        let mut copy = Self {
+            number: self.number,
             time: self.time,
             now: self.now,
             clock_sets: self.clock_sets.clone(),
             ..Self::default()
         };
-        Some((copy, snapshot))
+        copy.restore(experiment).ok()?;
+        Some(copy)
     }
 
     /// Adds an experiment.

@@ -7,8 +7,7 @@ use crate::commands::{Command, Reply, Transaction};
 use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::{EngineState, Experiment};
-use crate::store::Snapshot;
+use crate::state::EngineState;
 
 /// Way to answer a caller; called on the writer's thread.
 type Channel<A> = Box<dyn FnOnce(A) + Send>;
@@ -138,7 +137,7 @@ pub(super) struct QueryJob<Q: Query> {
     query: Option<Q>,
     answer: Option<Result<Q::Answer, Refusal>>,
     /// What it is to be read from beside the writer.
-    copy: Option<(EngineState, Snapshot)>,
+    copy: Option<EngineState>,
     send: Channel<Result<Q::Answer, Refusal>>,
 }
 
@@ -179,10 +178,8 @@ impl<Q: Query> Job for QueryJob<Q> {
         // thread, the caller hears nothing more.
         let _ = std::thread::Builder::new().spawn(move || {
             let begun = Instant::now();
-            if let (Some(query), Some((mut copy, snapshot))) = (self.query, self.copy) {
-                let restored = Experiment::restore(&snapshot).and_then(|own| copy.restore(own));
-                let restored = restored.map_err(Refusal::unavailable);
-                (self.send)(restored.and_then(|()| query.answer(&mut copy)));
+            if let (Some(query), Some(mut copy)) = (self.query, self.copy) {
+                (self.send)(query.answer(&mut copy));
             }
             let time = begun.elapsed();
             (self.meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));

@@ -110,6 +110,11 @@ pub trait Learner: Send + Sized + 'static {
         false
     }
 
+    /// A copy of it; `None` if it cannot be copied.
+    fn copy(&self) -> Option<Self> {
+        None
+    }
+
     /// Notes that an action was drawn whose outcome comes later.
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.monitor.announce(pending.decision);

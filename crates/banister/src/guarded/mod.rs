@@ -224,6 +224,12 @@ impl<L: Learner> Agent for Guarded<L> {
         Ok(())
     }
 
+    fn copy(&self) -> Option<Box<dyn Agent>> {
+        let learner = self.learner.copy()?;
+        let shell = self.shell.clone();
+        Some(Box::new(Self { shell, learner }))
+    }
+
     fn view(&self) -> AgentView<'_> {
         let shell = &self.shell;
         self.learner.view(AgentView {

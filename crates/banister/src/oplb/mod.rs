@@ -146,6 +146,10 @@ impl Learner for FeatureLearner {
     type Config = OplbConfig;
     type State = FeatureLearnerState;
 
+    fn copy(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
     fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
         let problem = with_zero_costs(problem)?.check()?;
         let checked = config.check(&problem)?;

@@ -45,7 +45,7 @@ use block::Block;
 use config::CheckedSegmented;
 pub use config::SegmentedConfig;
 pub use frequencies::worst_mean;
-use order::{Order, Turn};
+use order::Order;
 use segments::{POOL, Segments};
 pub use snapshot::SegmentLearnerState;
 use table::{SegmentTable, TableStatus};
@@ -107,8 +107,6 @@ pub struct SegmentLearner {
     watches_segments: bool,
     /// Decisions that wait for their outcomes, for what segments share.
     order: Order,
-    /// Room for an outcome whose turn it is.
-    turn: Turn,
     /// Room for an answer.
     support: Vec<(usize, f64)>,
     columns: Vec<(usize, f64)>,
@@ -139,7 +137,6 @@ impl Learner for SegmentLearner {
             entered_name: POOLED.to_string(),
             watches_segments: problem.guardrails.iter().any(|g| g.scope == Scope::Each),
             order: Order::default(),
-            turn: Turn::default(),
             support: Vec::new(),
             columns: Vec::new(),
             costs: vec![0.0; m],
@@ -273,6 +270,9 @@ impl Learner for SegmentLearner {
 
     fn is_stale(&self, _: &Shell) -> bool {
         self.is_outdated || self.table.is_due(self.segments.total)
+    }
+    fn copy(&self) -> Option<Self> {
+        Some(self.clone())
     }
 
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Drawn;
-use crate::problem::Claim;
+use crate::problem::{CheckedProblem, Claim};
+use crate::round::Outcome;
 use crate::waiting::Waiting;
 
 /// Most decisions that wait for their outcomes.
@@ -20,12 +21,22 @@ const WIDEST: usize = 4096;
 const MOST_SKIPPED: u64 = 1 << 20;
 
 /// A decision, and its outcome once that has come.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     number: u64,
     drawn: Drawn,
-    reward: Option<f64>,
+    outcome: Option<Arrived>,
+}
+
+/// An outcome that has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arrived {
+    pub reward: f64,
+    pub costs: Box<[f64]>,
+    /// One per guardrail, or none.
+    pub claims: Box<[Claim]>,
 }
 
 /// Decisions that wait for their outcomes, by increasing number.
@@ -33,9 +44,6 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 pub(super) struct Order {
     entries: VecDeque<Entry>,
-    /// The costs of every entry, one per signal, and its claims, one per guardrail; zeros until they have come.
-    costs: VecDeque<f64>,
-    claims: VecDeque<Claim>,
     /// One decision in this many waits.
     stride: u64,
     last: u64,
@@ -43,21 +51,10 @@ pub(super) struct Order {
     chosen: u64,
 }
 
-/// An outcome whose turn it is.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Turn {
-    pub drawn: Option<Drawn>,
-    pub reward: f64,
-    pub costs: Vec<f64>,
-    pub claims: Vec<Claim>,
-}
-
 impl Default for Order {
     fn default() -> Self {
         Self {
             entries: VecDeque::new(),
-            costs: VecDeque::new(),
-            claims: VecDeque::new(),
             stride: 1,
             last: 0,
             chosen: 0,
@@ -66,14 +63,9 @@ impl Default for Order {
 }
 
 impl Order {
-    /// Announces a decision of so many signals and guardrails. Numbers increase; one that does not is ignored. Returns
-    /// the decision that is given up for it, if any is.
-    pub(super) fn announce(
-        &mut self,
-        number: u64,
-        drawn: Drawn,
-        sizes: (usize, usize),
-    ) -> Option<Drawn> {
+    /// Announces a decision. Numbers increase; one that does not is ignored. Returns the decision that is given up for it,
+    /// if any is.
+    pub(super) fn announce(&mut self, number: u64, drawn: Drawn) -> Option<Drawn> {
         if number <= self.last {
             return None;
         }
@@ -84,18 +76,15 @@ impl Order {
         let mut given_up = None;
         if self.entries.len() >= WIDEST {
             // Those before it have come, and wait for the next outcome to have their turn.
-            let place = self.entries.iter().position(|e| e.reward.is_none());
-            given_up = self.remove(place.unwrap_or(0), sizes);
+            let place = self.entries.iter().position(|e| e.outcome.is_none());
+            given_up = self.entries.remove(place.unwrap_or(0));
         }
         self.entries.push_back(Entry {
             number,
             drawn,
-            reward: None,
+            outcome: None,
         });
-        let (signals, guardrails) = sizes;
-        self.costs.extend(std::iter::repeat_n(0.0, signals));
-        (self.claims).extend(std::iter::repeat_n(Claim::default(), guardrails));
-        given_up
+        given_up.map(|entry| entry.drawn)
     }
 
     fn find(&self, number: u64) -> Option<usize> {
@@ -104,16 +93,11 @@ impl Order {
     }
 
     /// Gives up a decision whose outcome will never come.
-    pub(super) fn give_up(&mut self, number: u64, sizes: (usize, usize)) -> Option<Drawn> {
+    pub(super) fn give_up(&mut self, number: u64) -> Option<Drawn> {
         let place = self.find(number)?;
-        let waits = self.entries[place].reward.is_none();
-        waits.then(|| self.remove(place, sizes))?
-    }
-
-    fn remove(&mut self, place: usize, (signals, guardrails): (usize, usize)) -> Option<Drawn> {
-        self.costs.drain(place * signals..(place + 1) * signals);
-        (self.claims).drain(place * guardrails..(place + 1) * guardrails);
-        self.entries.remove(place).map(|entry| entry.drawn)
+        let waits = self.entries[place].outcome.is_none();
+        let given_up = waits.then(|| self.entries.remove(place))??;
+        Some(given_up.drawn)
     }
 
     /// Counts decisions of the pool by arm.
@@ -125,103 +109,83 @@ impl Order {
 
     /// Has pending decisions of which this is true teach the pool nothing.
     pub(super) fn leave_pool(&mut self, which: impl Fn(&Drawn) -> bool) {
-        let drawn = self.entries.iter_mut().map(|e| &mut e.drawn);
-        drawn
-            .filter(|drawn| which(drawn))
-            .for_each(|drawn| drawn.pooled = false);
+        for entry in &mut self.entries {
+            entry.drawn.pooled &= !which(&entry.drawn);
+        }
     }
 
     /// A segment's number goes to another one: pending decisions are none of its own.
     pub(super) fn leave_segment(&mut self, segment: usize) {
-        let drawn = self.entries.iter_mut().map(|e| &mut e.drawn);
-        drawn
-            .filter(|drawn| drawn.segment == Some(segment))
-            .for_each(|drawn| drawn.segment = None);
+        for entry in &mut self.entries {
+            entry.drawn.segment = entry.drawn.segment.filter(|&own| own != segment);
+        }
     }
 
     /// Takes the outcome of a decision announced before. True if it was given up too early.
-    pub(super) fn arrived(
-        &mut self,
-        number: u64,
-        reward: f64,
-        costs: &[f64],
-        claims: Option<&[Claim]>,
-        guardrails: usize,
-    ) -> bool {
+    pub(super) fn arrived(&mut self, number: u64, outcome: &Outcome) -> bool {
         if !self.waits(number) {
             return false;
         }
         if let Some(place) = self.find(number) {
-            self.entries[place].reward = Some(reward);
-            for (i, &cost) in costs.iter().enumerate() {
-                self.costs[place * costs.len() + i] = cost;
-            }
-            for (i, &claim) in claims.into_iter().flatten().enumerate() {
-                self.claims[place * guardrails + i] = claim;
-            }
+            self.entries[place].outcome = Some(Arrived {
+                reward: outcome.reward,
+                costs: outcome.costs.into(),
+                claims: outcome.claims.unwrap_or_default().into(),
+            });
             return false;
         }
         // Outcomes come later than the window is long.
         let is_late = number > self.chosen && number <= self.last;
         if is_late {
-            self.widen((costs.len(), guardrails));
+            self.widen();
         }
         is_late
     }
 
-    /// Writes the next outcome in the order of decisions; false if it has not come.
-    pub(super) fn next(&mut self, turn: &mut Turn, (signals, guardrails): (usize, usize)) -> bool {
-        let Some(&front) = self.entries.front() else {
-            return false;
-        };
-        let Some(reward) = front.reward else {
-            return false;
-        };
-        (turn.drawn, turn.reward) = (Some(front.drawn), reward);
-        turn.costs.clear();
-        turn.costs.extend(self.costs.drain(..signals));
-        turn.claims.clear();
-        turn.claims.extend(self.claims.drain(..guardrails));
-        self.entries.pop_front();
-        true
+    /// The next outcome in the order of decisions, if it has come.
+    pub(super) fn next(&mut self) -> Option<(Drawn, Arrived)> {
+        self.entries.front()?.outcome.as_ref()?;
+        let Entry { drawn, outcome, .. } = self.entries.pop_front()?;
+        Some((drawn, outcome?))
     }
 
     /// Forgets what is pending; decisions up to the last one announced are not waited for any more.
     pub(super) fn restart(&mut self) {
         self.entries.clear();
-        self.costs.clear();
-        self.claims.clear();
         self.chosen = self.last;
     }
 
-    fn widen(&mut self, sizes: (usize, usize)) {
+    fn widen(&mut self) {
         self.chosen = self.last;
-        if self.stride >= MOST_SKIPPED {
-            return;
-        }
-        self.stride *= 2;
-        for place in (0..self.entries.len()).rev() {
-            if !self.waits(self.entries[place].number) {
-                self.remove(place, sizes);
-            }
+        if self.stride < MOST_SKIPPED {
+            self.stride *= 2;
+            let stride = self.stride;
+            self.entries.retain(|entry| waits(entry.number, stride));
         }
     }
 
-    /// A fixed rule of the number: decisions may be numbered with any gaps.
     fn waits(&self, number: u64) -> bool {
-        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        mixed & (self.stride - 1) == 0
+        waits(number, self.stride)
     }
 
-    /// Returns true if it can have been saved by an agent with so many signals and guardrails.
-    pub(super) fn is_sound(&self, (signals, guardrails): (usize, usize)) -> bool {
-        let rewards = self.entries.iter().filter_map(|e| e.reward);
-        let claims = self.claims.iter().flat_map(|c| [c.slope, c.bound]);
+    /// Returns true if it can have been saved by an agent for this problem.
+    pub(super) fn is_sound(&self, problem: &CheckedProblem) -> bool {
+        let (signals, guardrails) = (problem.width() - 1, problem.guardrails.len());
         (self.entries.iter()).is_sorted_by(|a, b| a.number < b.number)
             && self.entries.len() <= WIDEST
-            && self.costs.len() == self.entries.len() * signals
-            && self.claims.len() == self.entries.len() * guardrails
-            && (self.costs.iter().copied().chain(rewards).chain(claims)).all(f64::is_finite)
             && self.stride.is_power_of_two()
+            && (self.entries.iter().filter_map(|e| e.outcome.as_ref())).all(|own| {
+                let claims = own.claims.iter().flat_map(|c| [c.slope, c.bound]);
+                let mut numbers = own.costs.iter().copied().chain(claims).chain([own.reward]);
+                own.costs.len() == signals
+                    && (own.claims.is_empty() || own.claims.len() == guardrails)
+                    && numbers.all(f64::is_finite)
+            })
     }
+}
+
+/// A fixed rule of the number: decisions may be numbered with any gaps.
+fn waits(number: u64, stride: u64) -> bool {
+    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    mixed & (stride - 1) == 0
 }

@@ -5,7 +5,7 @@ use super::{POOLED, SegmentLearner};
 use crate::estimate::{Changed, Estimates};
 use crate::guarded::Shell;
 use crate::monitor::{Drawn, Next, Origin, Watched};
-use crate::problem::{CheckedProblem, Direction};
+use crate::problem::Direction;
 use crate::round::{Outcome, Pending};
 
 impl SegmentLearner {
@@ -39,8 +39,7 @@ impl SegmentLearner {
         };
         // Without a probability its outcome comes in order, and waits for nothing.
         let waits = pending.safe_probability.is_some();
-        let given_up =
-            waits.then(|| (self.order).announce(pending.decision, drawn, sizes(&shell.problem)));
+        let given_up = waits.then(|| self.order.announce(pending.decision, drawn));
         (given_up.flatten()).map_or(next, |given_up| self.miss(shell, &given_up).or(next))
     }
 
@@ -53,7 +52,7 @@ impl SegmentLearner {
             self.waiting.end(self.segments.list[s].pairs[arm]);
         }
         let given_up = if pending.safe_probability.is_some() {
-            self.order.give_up(decision, sizes(&shell.problem))
+            self.order.give_up(decision)
         } else {
             let is_current = shell.monitor.is_current(Origin::Announced(decision));
             let time = shell.time_of_pending(pending);
@@ -284,13 +283,10 @@ impl SegmentLearner {
         };
         next = next.or((shell.monitor).observe(&shell.problem, &watched, costs, taken));
         if let Origin::Announced(decision) = origin {
-            let (claims, sizes) = (outcome.claims, sizes(&shell.problem));
-            if (self.order).arrived(decision, reward, costs, claims, sizes.1) {
+            if self.order.arrived(decision, outcome) {
                 shell.monitor.forget_missing();
             }
-            let mut turn = std::mem::take(&mut self.turn);
-            while self.order.next(&mut turn, sizes) {
-                let Some(drawn) = turn.drawn else { break };
+            while let Some((drawn, own)) = self.order.next() {
                 shell.monitor.came(&shell.problem, &drawn);
                 if !drawn.pooled {
                     continue;
@@ -299,18 +295,16 @@ impl SegmentLearner {
                     is_safe: drawn.arm == shell.safe,
                     arm: Some(drawn.arm),
                     segment: None,
-                    claims: Some(&turn.claims),
+                    claims: (!own.claims.is_empty()).then_some(&own.claims),
                 };
-                next =
-                    next.or((shell.monitor).detect(&shell.problem, &watched, &turn.costs, taken));
-                let signals = (turn.reward, &turn.costs[..]);
+                next = next.or((shell.monitor).detect(&shell.problem, &watched, &own.costs, taken));
+                let signals = (own.reward, &own.costs[..]);
                 let found = Learned::from(&mut self.pool, drawn.arm, signals, drawn.time);
                 pooled.computed |= found.computed;
                 if found.changed.is_some() {
                     (pooled.changed, changed_arm) = (found.changed, drawn.arm);
                 }
             }
-            self.turn = turn;
         }
         if pooled.computed {
             self.change(POOL);
@@ -318,11 +312,6 @@ impl SegmentLearner {
         let next = own.tell_change(shell, segment, arm).or(next);
         pooled.tell_change(shell, segment, changed_arm).or(next)
     }
-}
-
-/// Signals and guardrails.
-pub(super) fn sizes(problem: &CheckedProblem) -> (usize, usize) {
-    (problem.width() - 1, problem.guardrails.len())
 }
 
 /// Consequence of an outcome for the statistics that took it.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::SegmentLearner;
 use super::order::Order;
-use super::outcomes::sizes;
 use super::segments::POOL;
 use crate::error::{Error, broken};
 use crate::estimate::{Estimates, EstimatesState};
@@ -143,7 +142,7 @@ impl SegmentLearnerState {
         if total >= u128::from(u64::MAX / 2) || self.pools >= u32::MAX / 2 {
             return Err(broken("its counts are impossible"));
         }
-        if !self.order.is_sound(sizes(&shell.problem)) {
+        if !self.order.is_sound(&shell.problem) {
             return Err(broken("`order` does not match the problem"));
         }
         let (arms, mut names) = (shell.arms.len(), std::collections::HashSet::new());

@@ -279,6 +279,23 @@ impl Experiment {
         }
     }
 
+    /// A copy of it to read beside the writer, while this one goes on.
+    pub(crate) fn copy(&self) -> Option<Self> {
+        Some(Self {
+            learner: self.learner.copy()?,
+            checked: self.checked.clone(),
+            folded: self.folded.clone(),
+            trace: self.trace.clone(),
+            current: self.current.clone(),
+            leased: None,
+            allowed: None,
+            info: self.info.clone(),
+            inputs: self.inputs.clone(),
+            view_cache: ViewCache::default(),
+            summary_cache: ViewCache::default(),
+        })
+    }
+
     /// Folds one of its events, the first aside; an error says that the log is damaged.
     pub(crate) fn apply(&mut self, record: &Record, event: Event) -> Result<(), String> {
         self.number = record.number;

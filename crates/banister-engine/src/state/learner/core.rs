@@ -135,6 +135,16 @@ impl Core {
         }
     }
 
+    /// A copy of it, where the agent can be copied.
+    pub(super) fn copy(&self) -> Option<Self> {
+        Some(Self {
+            agent: self.agent.copy()?,
+            inputs: self.inputs.clone(),
+            current: self.current.clone(),
+            ..*self
+        })
+    }
+
     /// Segments by number.
     pub(crate) fn segment_count(&self) -> SegmentCount {
         let view = self.agent.view();

@@ -50,6 +50,12 @@ impl Learner {
         self.actor = Some(detached.adopt(name, core));
     }
 
+    /// A copy of one that is not detached, to read beside the writer.
+    pub(crate) fn copy(&self) -> Option<Self> {
+        let core = self.actor.is_none().then(|| self.core.copy())??;
+        Some(Self::new(core))
+    }
+
     /// The actor of a detached learner.
     pub(crate) fn actor(&self) -> Option<&Arc<Actor>> {
         self.actor.as_ref()

@@ -216,6 +216,9 @@ impl Learner for ContextLearner {
         }
         self.arms_changed(shell);
     }
+    fn copy(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 
     fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
         shell.check_number(pending.action)?;
