@@ -67,6 +67,7 @@
 mod agent;
 mod arm_estimate;
 mod arms;
+mod bounds;
 mod certificate;
 pub mod decision;
 mod error;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{Arm, Arms};
+use crate::bounds::Bounds;
 use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
 use crate::floors::Floors;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::optimism::Bounds;
 use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Claim, DriftUnit, Standard};
 use crate::round::{Choice, Outcome, Pending};
 

@@ -32,13 +32,12 @@
 //!
 //! U, l and u may be clipped to the signal's range, V never: clipping V breaks the lemma.
 //!
-//! Files, in reading order: `bounds`, this page, `analytic_center` (ties), `floor`.
+//! Files, in reading order: this page on the numbers of `crate::bounds`, `analytic_center` (ties), `floor`.
 
 mod analytic_center;
-mod bounds;
 mod floor;
 
-pub use bounds::Bounds;
+pub use crate::bounds::Bounds;
 pub(crate) use floor::{Floor, check_floor, check_safe_floor, is_zero};
 
 use banister_solve::{BlockedLp, Lp, LpSolver, Solution, Status};

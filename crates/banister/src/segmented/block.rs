@@ -1,6 +1,6 @@
 //! Blocks of the table: a segment, or the pool.
 
-use crate::optimism::Bounds;
+use crate::bounds::Bounds;
 use crate::problem::{Scope, Standard};
 
 /// One block: what is known of its arms, and its policy.
