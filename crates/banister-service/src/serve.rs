@@ -255,7 +255,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         lists: Arc::new(Semaphore::new(cores().div_ceil(2))),
         stats: Mutex::default(),
         signer: LeaseSigner::new(&settings.lease_secret),
-        openapi: openapi::document().to_string().into(),
+        openapi: openapi::document(settings.max_batch).to_string().into(),
         settings,
     });
     Ok((app, writer))
