@@ -10,11 +10,11 @@ import pytest
 
 from .callers import many_files, never_reading, requests
 from .experiments import ARMS, create_all
-from .server import LONG, receive_all, wait_for
+from .server import LONG, banisterd, receive_all, wait_for
 
 PATH = "/v1/experiments/arms"
 HEAD = f"POST {PATH}/decisions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n".encode()
-#: The server's limit for heads is 15 seconds.
+#: Less than the server waits for heads unless it is told.
 PATIENCE = 40
 
 
@@ -235,9 +235,16 @@ def test_stalled_exports_do_not_keep_others_from_reading(serve):
     wait_for(lambda: server.get(f"{PATH}/export").status == 200, "export")
 
 
+def test_the_idle_timeout_has_bounds(tmp_path):
+    for given in ["0", "4000", "nan"]:
+        done = banisterd("serve", "--data-dir", tmp_path, "--idle-timeout", given, check=False)
+        assert done.returncode == 2
+        assert re.search(r"`idle_timeout` is (0|4000|NaN): must be 0.1 to 3600 seconds", done.stderr), done.stderr
+
+
 def test_slow_heads_are_closed(serve):
-    """The limit for heads is fixed, so this test waits for it once, with every kind of slowness at a time."""
-    server = serve("--timeout", "1")
+    """Every kind of slowness at a time."""
+    server = serve("--timeout", "1", "--idle-timeout", "2")
     server.post("/v1/experiments", ARMS).ok(201)
     slow = {
         "nothing at all": b"",
@@ -245,6 +252,7 @@ def test_slow_heads_are_closed(serve):
         "the beginning of HTTP/2": b"PRI * HTTP/2.0\r\n",
         "a part of a head": b"GET /healthz HTTP/1.1\r\nhost: local",
         "a head without its end": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n",
+        "nothing after a request": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n",
         "after a request": b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /hea",
     }
     ended = {}

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from .experiments import ARMS, chances, get, play
-from .server import PROGRAM, banisterd, environment, wait_for
+from .server import DEADLINE, PROGRAM, banisterd, environment, wait_for
 
 READS = {"list_experiments", "read_experiment", "explain", "list_changes", "propose"}
 CHANGES = {"create_experiment", "pause_experiment", "resume_experiment", "acknowledge_alarms"}
@@ -35,8 +36,8 @@ def listen():
     """Starts gateways over HTTP; gives their addresses."""
     started = []
 
-    def start(server):
-        command = [PROGRAM, "mcp", "--url", server.url, "--listen", "127.0.0.1:0"]
+    def start(server, *flags):
+        command = [PROGRAM, "mcp", "--url", server.url, "--listen", "127.0.0.1:0", *flags]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, env=environment(), text=True)
         started.append(process)
         lines = []
@@ -153,9 +154,9 @@ def test_roles_and_authors_are_those_of_the_tokens(service, tmp_path, listen):
     for client in clients:
         refused, (_, read) = ask(client(tokens["eve"]), pause, ("read_experiment", {"experiment": "arms"}))
         assert "role" in refused and read["experiment"]["status"] == "running"
-        (nobody,) = ask(client(None), pause)
-        assert "token" in nobody
         ask(client(tokens["ann"]), pause, ("resume_experiment", {"experiment": "arms"}))
+    (nobody,) = ask(Client(stdio(service, tmp_path)), pause)
+    assert "token" in nobody
     changes = authors(service, "arms", tokens["ann"])
     assert changes == [("changed", "ann")] * 4 + [("created", "ann")]
 
@@ -213,6 +214,37 @@ def test_pages_of_other_origins_and_other_hosts_are_refused(service, listen):
         assert httpx2.post(url, json=call, headers=known | headers).status_code == status, headers
 
 
+def test_callers_without_a_known_token_get_a_401(service, listen):
+    url = listen(service)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+    def post(authorization):
+        headers = {"accept": "application/json, text/event-stream"}
+        return httpx2.post(url, json=call, headers=headers | authorization)
+
+    # A service without tokens asks for none, also here.
+    assert post({}).status_code == 200
+    token = service.make_tokens({"ann": "read"})["ann"]
+    strange = ["Bearer", "Bearer bnst_x", f"Bearer {token}x", token, "Basic YTpi", "Bearer \xe9"]
+    for authorization in [{}, *({"authorization": own.encode("latin-1")} for own in strange)]:
+        refused = post(authorization)
+        assert refused.status_code == 401, authorization
+        assert refused.headers["www-authenticate"] == "Bearer" and refused.json()["status"] == 401
+    answer = post({"authorization": f"Bearer {token}"})
+    assert answer.status_code == 200 and len(answer.json()["result"]["tools"]) == len(READS | CHANGES)
+
+
+def test_half_heads_and_silence_end_connections(service, listen):
+    url = httpx2.URL(listen(service, "--idle-timeout", "1"))
+    head = b"GET /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    for said in [b"", b"POST /mcp HT", head, head + b"\r\n"]:
+        with socket.create_connection((url.host, url.port), timeout=DEADLINE) as plain:
+            plain.sendall(said)
+            # Read until the end; a time-out would raise.
+            while plain.recv(4096):
+                pass
+
+
 def test_bad_flags_are_refused(tmp_path):
     token = tmp_path / "token"
     token.write_text("bnst_x")
@@ -221,6 +253,7 @@ def test_bad_flags_are_refused(tmp_path):
         (["--listen", "0.0.0.0:0"], "`listen` is 0.0.0.0:0: must be an address of this machine"),
         (["--listen", "127.0.0.1:0", "--token-file", token], "every caller sends a token of their own"),
         (["--token-file", tmp_path / "nowhere"], "cannot read"),
+        (["--idle-timeout", "0"], "0 is not in 1..=3600"),
     ]:
         done = banisterd("mcp", *flags, check=False)
         assert done.returncode == 2 and said in done.stderr, done.stderr

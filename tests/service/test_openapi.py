@@ -72,6 +72,43 @@ def test_every_operation_answers_as_the_document_says(server, document):
     assert len(document.seen) == len(routes.of_source())
 
 
+def test_bounds_of_the_document_are_kept_exactly(serve):
+    server = serve("--max-batch", "3")
+    schemas = server.get("/openapi.json").ok(200)["components"]["schemas"]
+
+    def most(schema, field):
+        own = schemas[schema]["properties"][field]
+        return next(own[key] for key in ("maxItems", "maxLength", "maximum") if key in own)
+
+    def tried(declaration):
+        return server.post("/v1/experiments?dry_run=true", ARMS | {"name": "tried"} | declaration).status
+
+    server.post("/v1/experiments", ARMS).ok(201)
+    path = "/v1/experiments/arms"
+    for schema, field, route in [
+        ("DecisionBatch", "decisions", f"{path}/decisions:batch"),
+        ("OutcomeBatch", "outcomes", f"{path}/outcomes:batch"),
+        ("TrackingBatch", "events", "/v1/track"),
+    ]:
+        assert most(schema, field) == 3
+        entry = {"decisions": {}, "outcomes": {"decision": "x"}}
+        entry = entry.get(field, {"event": "x", "targetingKey": "u", "id": "1"})
+        assert server.post(route, {field: [entry] * 3}).status == 200
+        assert server.post(route, {field: [entry] * 4}).status in (413, 422)
+    assert most("ExposureBatch", "exposures") == 3
+    for field in ["id", "unit"]:
+        assert most("DecisionRequest", field) == 128
+    ids = [server.post(f"{path}/decisions", {"id": "x" * count}).status for count in (128, 129)]
+    assert ids == [200, 422]
+    guardrails = [{"name": f"g{i}", "at_most": 0.5} for i in range(most("Declaration", "guardrails") + 1)]
+    assert [tried({"guardrails": own}) for own in (guardrails[:-1], guardrails)] == [200, 422]
+    arms = [f"arm-{i}" for i in range(most("Declaration", "arms") + 1)]
+    assert [tried({"arms": own, "safe": arms[0]}) for own in (arms[:-1], arms)] == [200, 422]
+    longest = most("NamedArm", "name")
+    names = [["x" * count, "b"] for count in (longest, longest + 1)]
+    assert [tried({"arms": own, "safe": "b"}) for own in names] == [200, 422]
+
+
 @pytest.mark.parametrize("declaration", ALL, ids=lambda d: d["name"])
 def test_every_kind_of_experiment_answers_as_the_document_says(server, document, declaration):
     name = declaration["name"]

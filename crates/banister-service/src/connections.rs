@@ -129,7 +129,7 @@ impl Connections {
                 let silent = self.now().saturating_sub(entry.moved.load(Relaxed));
                 entry.is_stalled.load(Relaxed) || silent >= IDLE
             });
-            own.metrics.connection_cut();
+            own.metrics.connections_cut.inc();
             // Ending connections keep their descriptors for a moment.
             let Some(first) = first.filter(|_| live < own.most + own.most / 8) else {
                 return Err(io::ErrorKind::ConnectionRefused.into());
@@ -235,7 +235,7 @@ impl Connection {
         let patience = self.all.0.patience;
         let timer = (self.timer).get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(timer.as_mut().poll(context));
-        self.all.0.metrics.connection_cut();
+        self.all.0.metrics.connections_cut.inc();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

@@ -76,7 +76,7 @@ impl Monitor for ServiceMonitor {
     }
 
     fn clock(&self, skew: f64) {
-        self.metrics.clock(skew);
+        self.metrics.clock_skew.set(skew);
     }
 
     fn alarm(&self, experiment: &str, alarm: &AlarmRaised) {
@@ -96,7 +96,7 @@ impl Monitor for ServiceMonitor {
         match reason {
             Some(reason) => {
                 tracing::error!(reason, "the log is not available");
-                self.metrics.outage();
+                self.metrics.outages.inc();
             }
             None => tracing::info!("the log is available"),
         }

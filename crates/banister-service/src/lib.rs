@@ -30,6 +30,7 @@ mod settings;
 mod tls;
 mod webhooks;
 
+pub use axum_server::accept::DefaultAcceptor;
 pub use client::http_client;
-pub use serve::{ServeError, assemble, serve};
+pub use serve::{ServeError, assemble, http, serve};
 pub use settings::{Given, Settings, checked_rate};

@@ -137,12 +137,12 @@ pub struct Metrics {
     latency: Family<OperationLabels, Histogram, fn() -> Histogram>,
     commits: Histogram,
     commit_events: Histogram,
-    outages: Counter,
-    tls_failures: Counter,
-    connections_cut: Counter,
+    pub outages: Counter,
+    pub tls_failures: Counter,
+    pub connections_cut: Counter,
     log_last: Gauge,
     log_lag: Gauge,
-    clock_skew: Gauge<f64, AtomicU64>,
+    pub clock_skew: Gauge<f64, AtomicU64>,
     /// In the order of [`PER_EXPERIMENT`].
     experiments: [PerExperiment; PER_EXPERIMENT.len()],
     slack: PerGuardrail,
@@ -255,11 +255,6 @@ impl Metrics {
         self.log_lag.set(last.saturating_sub(folded) as i64);
     }
 
-    /// Sets the seconds by which the log's time is behind its source.
-    pub fn clock(&self, skew: f64) {
-        self.clock_skew.set(skew);
-    }
-
     /// Counts a decision that a budget refused.
     pub fn refused(&self, experiment: &str, guardrail: String) {
         let experiment = experiment.to_owned();
@@ -282,21 +277,6 @@ impl Metrics {
         let hook = hook.to_owned();
         let labels = HookLabels { hook };
         self.pending.get_or_create(&labels).set(notices as i64);
-    }
-
-    /// Counts an outage of the log.
-    pub fn outage(&self) {
-        self.outages.inc();
-    }
-
-    /// Counts a certificate that could not be used.
-    pub fn tls_reload_failed(&self) {
-        self.tls_failures.inc();
-    }
-
-    /// Counts a connection that its caller did not end.
-    pub fn connection_cut(&self) {
-        self.connections_cut.inc();
     }
 
     /// Everything as text, with what the writer knows now.

@@ -24,11 +24,21 @@ use crate::handlers::operations::{Status, WhoAmI};
 use crate::problem::Problem;
 use crate::routes::{Access, Gives, ROUTES, Route, Takes};
 
-pub fn document() -> Value {
+/// The document of a service whose batches have `most` entries at most.
+pub fn document(most: usize) -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_lowercase()] = operation(route);
+    }
+    let mut schemas = schemas();
+    for (batch, entries) in [
+        ("DecisionBatch", "decisions"),
+        ("OutcomeBatch", "outcomes"),
+        ("ExposureBatch", "exposures"),
+        ("TrackingBatch", "events"),
+    ] {
+        schemas[batch]["properties"][entries]["maxItems"] = most.into();
     }
     json!({
         "openapi": "3.1.0",
@@ -42,7 +52,7 @@ pub fn document() -> Value {
         "security": [{ "bearer": [] }],
         "paths": paths,
         "components": {
-            "schemas": schemas(),
+            "schemas": schemas,
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
         },
     })

@@ -1,16 +1,15 @@
 //! From settings to a running service, and to its end.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum_server::Handle;
 use axum_server::tls_rustls::RustlsAcceptor;
+use axum_server::{Handle, Server};
 use banister::lease::LeaseSigner;
 use banister_engine::{Database, Options, REVOKED, Writer};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 
@@ -31,8 +30,6 @@ use crate::webhooks;
 const GRACE: Duration = Duration::from_secs(10);
 /// Longest time that the address is held back until the log is open.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Longest time that a caller may take to send a request's head.
-const HEAD: Duration = Duration::from_secs(15);
 
 /// Bytes that a connection holds of what it reads, which are also the most of a request's head.
 const BUFFER: usize = 64 << 10;
@@ -130,7 +127,7 @@ async fn run(
     let (app, writer) = assemble(settings)?;
     let settings = &app.settings;
     let listen = settings.listen;
-    let listener = std::net::TcpListener::bind(listen)
+    let listener = TcpListener::bind(listen)
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
         .map_err(system(format!("listening on {listen}")))?;
     connections::limit_buffers(&listener).map_err(system("listening"))?;
@@ -174,25 +171,16 @@ async fn run(
             handle.graceful_shutdown(Some(GRACE));
         })
     };
-    // HTTP/1.1 alone: its limit on heads holds from the first byte on, and telling versions apart has none.
+    let idle = settings.idle_timeout;
     let served = match tls {
         None => {
-            let mut server = axum_server::from_tcp(listener)
-                .map_err(system("listening"))?
-                .acceptor(connections)
-                .handle(handle)
-                .http1_only();
-            limit_heads(server.http_builder());
-            server.serve(service).await
+            let server = http(listener, connections, idle).map_err(system("listening"))?;
+            server.handle(handle).serve(service).await
         }
         Some((config, follower)) => {
-            let mut server = axum_server::from_tcp(listener)
-                .map_err(system("listening"))?
-                .acceptor(RustlsAcceptor::new(config).acceptor(connections))
-                .handle(handle)
-                .http1_only();
-            limit_heads(server.http_builder());
-            let served = server.serve(service).await;
+            let acceptor = RustlsAcceptor::new(config).acceptor(connections);
+            let server = http(listener, acceptor, idle).map_err(system("listening"))?;
+            let served = server.handle(handle).serve(service).await;
             follower.abort();
             served
         }
@@ -208,12 +196,20 @@ async fn run(
     served.map_err(system("serving"))
 }
 
-/// Limits the time that a caller may take to send a request's head, and a connection's memory.
-fn limit_heads(builder: &mut Builder<TokioExecutor>) {
-    (builder.http1())
+/// A server that closes connections once a request's head is not there, whole, within `idle`, and bounds their memory.
+/// HTTP/1.1 alone: its limit on heads holds from the first byte on, and telling versions apart has none.
+pub fn http<A>(
+    listener: TcpListener,
+    acceptor: A,
+    idle: Duration,
+) -> std::io::Result<Server<SocketAddr, A>> {
+    let server = axum_server::from_tcp(listener)?;
+    let mut server = server.acceptor(acceptor).http1_only();
+    (server.http_builder().http1())
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(idle)
         .max_buf_size(BUFFER);
+    Ok(server)
 }
 
 /// The parts of a service, put together, with the writer that it stands on.
@@ -255,7 +251,7 @@ pub fn assemble(settings: Settings) -> Result<(App, Writer), ServeError> {
         lists: Arc::new(Semaphore::new(cores().div_ceil(2))),
         stats: Mutex::default(),
         signer: LeaseSigner::new(&settings.lease_secret),
-        openapi: openapi::document().to_string().into(),
+        openapi: openapi::document(settings.max_batch).to_string().into(),
         settings,
     });
     Ok((app, writer))

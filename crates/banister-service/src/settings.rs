@@ -80,6 +80,9 @@ pub struct Given {
     /// Time limit of a request [default: 10]
     #[arg(long, value_name = "SECONDS", env = "BANISTER_TIMEOUT")]
     pub timeout: Option<f64>,
+    /// Time that a connection waits for the whole head of its next request; longer than a proxy keeps it [default: 75]
+    #[arg(long, value_name = "SECONDS", env = "BANISTER_IDLE_TIMEOUT")]
+    pub idle_timeout: Option<f64>,
     /// Events between snapshots of experiments [default: 20000]
     #[arg(long, value_name = "N", env = "BANISTER_SNAPSHOT_EVERY")]
     pub snapshot_every: Option<u64>,
@@ -128,48 +131,20 @@ impl Given {
     }
 
     /// These settings, completed by the other ones.
-    pub fn or(self, other: Self) -> Self {
+    pub fn or(self, mut other: Self) -> Self {
         // `data_dir` and `database` both locate the log: giving either overrides both of the other settings.
-        let place = if self.data_dir.is_some() || self.database.is_some() {
-            (self.data_dir, self.database)
-        } else {
-            (other.data_dir, other.database)
-        };
-        Self {
-            listen: self.listen.or(other.listen),
-            data_dir: place.0,
-            database: place.1,
-            tls_cert: self.tls_cert.or(other.tls_cert),
-            tls_key: self.tls_key.or(other.tls_key),
-            lease_key: self.lease_key.or(other.lease_key),
-            require_token: self.require_token.or(other.require_token),
-            max_body: self.max_body.or(other.max_body),
-            max_import: self.max_import.or(other.max_import),
-            max_batch: self.max_batch.or(other.max_batch),
-            max_connections: self.max_connections.or(other.max_connections),
-            max_address_connections: (self.max_address_connections)
-                .or(other.max_address_connections),
-            open_bytes: self.open_bytes.or(other.open_bytes),
-            rate: self.rate.or(other.rate),
-            bytes_rate: self.bytes_rate.or(other.bytes_rate),
-            work: self.work.or(other.work),
-            experiment_rate: self.experiment_rate.or(other.experiment_rate),
-            experiment_bytes_rate: self.experiment_bytes_rate.or(other.experiment_bytes_rate),
-            experiment_work: self.experiment_work.or(other.experiment_work),
-            timeout: self.timeout.or(other.timeout),
-            snapshot_every: self.snapshot_every.or(other.snapshot_every),
-            own_ids: self.own_ids.or(other.own_ids),
-            max_clock_skew: self.max_clock_skew.or(other.max_clock_skew),
-            accept_clock: self.accept_clock.or(other.accept_clock),
-            ready_age: self.ready_age.or(other.ready_age),
-            token_age: self.token_age.or(other.token_age),
-            pg_connections: self.pg_connections.or(other.pg_connections),
-            pg_lock_timeout: self.pg_lock_timeout.or(other.pg_lock_timeout),
-            pg_statement_timeout: self.pg_statement_timeout.or(other.pg_statement_timeout),
-            pg_idle_timeout: self.pg_idle_timeout.or(other.pg_idle_timeout),
-            webhooks: self.webhooks.or(other.webhooks),
-            log: self.log.or(other.log),
-            log_format: self.log_format.or(other.log_format),
+        if self.data_dir.is_some() || self.database.is_some() {
+            (other.data_dir, other.database) = (None, None);
+        }
+        macro_rules! first {
+            ($($field:ident)*) => { Self { $($field: self.$field.or(other.$field)),* } };
+        }
+        first! {
+            listen data_dir database tls_cert tls_key lease_key require_token max_body max_import
+            max_batch max_connections max_address_connections open_bytes rate bytes_rate work
+            experiment_rate experiment_bytes_rate experiment_work timeout idle_timeout
+            snapshot_every own_ids max_clock_skew accept_clock ready_age token_age pg_connections
+            pg_lock_timeout pg_statement_timeout pg_idle_timeout webhooks log log_format
         }
     }
 
@@ -205,20 +180,13 @@ impl Given {
         let longest = defaults.statement_timeout;
         let statement_timeout = seconds("pg_statement_timeout", statement, longest)?;
         // A service that waits for a frozen one gets the log once PostgreSQL has taken it away.
-        for (shorter, least, field, own) in [
-            (
-                "pg_idle_timeout",
-                idle_timeout,
-                "pg_lock_timeout",
-                lock_timeout,
-            ),
-            (
-                "pg_lock_timeout",
-                lock_timeout,
-                "pg_statement_timeout",
-                statement_timeout,
-            ),
-        ] {
+        let rising = [
+            ("pg_idle_timeout", idle_timeout),
+            ("pg_lock_timeout", lock_timeout),
+            ("pg_statement_timeout", statement_timeout),
+        ];
+        for pair in rising.windows(2) {
+            let ((shorter, least), (field, own)) = (pair[0], pair[1]);
             if own <= least {
                 let allowed = format!("must be longer than `{shorter}`");
                 return Err(invalid(field, own.as_secs_f64(), &allowed));
@@ -315,6 +283,7 @@ impl Given {
                 work: limit("experiment_work", self.experiment_work)?,
             },
             timeout: Duration::from_secs_f64(timeout),
+            idle_timeout: seconds("idle_timeout", self.idle_timeout, Duration::from_secs(75))?,
             snapshot_every,
             own_ids: self.own_ids.unwrap_or(false),
             max_clock_skew: Duration::from_secs_f64(skew),
@@ -358,6 +327,7 @@ pub struct Settings {
     /// Limits per second of one experiment.
     pub experiment_limits: Amounts,
     pub timeout: Duration,
+    pub idle_timeout: Duration,
     /// Events after which experiments are snapshotted anew.
     pub snapshot_every: u64,
     /// True if tokens that decide repeat, and report on, their own decisions only.

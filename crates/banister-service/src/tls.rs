@@ -72,7 +72,7 @@ impl Files {
                         tracing::info!("the certificate was read again");
                     }
                     Err(error) => {
-                        metrics.tls_reload_failed();
+                        metrics.tls_failures.inc();
                         let (reason, cert) = (error.to_string(), self.cert.display());
                         tracing::error!(reason, %cert, "the new certificate cannot be used: the old one stays");
                     }

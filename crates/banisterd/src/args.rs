@@ -166,4 +166,7 @@ pub struct Mcp {
     /// Serve over HTTP on this address and port of this machine, instead of standard input and output
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// Over HTTP: time that a connection waits for the whole head of its next request
+    #[arg(long, value_name = "SECONDS", default_value_t = 75, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub idle_timeout: u64,
 }

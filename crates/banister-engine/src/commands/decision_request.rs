@@ -37,6 +37,7 @@ pub struct DecisionRequest {
     pub context: Option<RequestContext>,
     /// The candidate actions, if the experiment declares a `dimension`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MOST_ACTIONS))]
     pub actions: Option<Vec<OfferedAction>>,
     /// The segment of users or requests, if the experiment tells them apart: its name, or an object with a value of
     /// every field that segments are made from.

@@ -35,6 +35,7 @@ pub struct OutcomeReport {
     pub decision: String,
     /// The unit that the decision is for, where there are units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
     pub unit: Option<String>,
     /// Where reports on a unit are added up: an id of this one, so that it counts once if it is sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

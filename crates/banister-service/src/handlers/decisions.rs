@@ -151,9 +151,11 @@ pub async fn decide_batch(
     Json(batch): Json<DecisionBatch>,
 ) -> Result<Response, Problem> {
     check_size(&app, "decisions", batch.decisions.len())?;
-    let info = app.query(ReadExperimentInfo(name.as_str().into())).await?;
-    // Elsewhere every decision has a policy of its own.
-    if info.kind != Kind::Arms || info.segments.is_some() {
+    let info = app.query(ReadExperimentInfo(name.as_str().into())).await;
+    // Elsewhere every decision has a policy of its own. Where there is no experiment, every entry says so.
+    if let Ok(info) = info
+        && (info.kind != Kind::Arms || info.segments.is_some())
+    {
         let rows = batch.decisions.len() * info.arms.len();
         Held::current().add(app.memory.reserve(rows * ROW).await?);
     }

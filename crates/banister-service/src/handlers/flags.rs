@@ -73,6 +73,7 @@ pub struct TrackingEvent {
     pub event: String,
     /// The unit: `targetingKey` of its evaluations.
     #[serde(rename = "targetingKey")]
+    #[schemars(length(min = 1, max = 128))]
     pub targeting_key: String,
     /// An id of its own among events of that name, so that it counts once if it is sent again.
     #[schemars(length(min = 1, max = 128))]

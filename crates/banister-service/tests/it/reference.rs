@@ -66,6 +66,20 @@ fn kind(schema: &Value) -> String {
     schema::kind(schema, &link)
 }
 
+/// The most that a value may be, or may have.
+fn most(schema: &Value) -> String {
+    let bounds = [
+        ("maxItems", ""),
+        ("maxLength", " characters"),
+        ("maximum", ""),
+    ];
+    let bounds = bounds.map(|(key, of)| (&schema[key], of));
+    // Numbers of 16 bits end there.
+    let is_bound = |most: &Value| most.is_number() && *most != u16::MAX;
+    let found = bounds.iter().find(|(most, _)| is_bound(most));
+    found.map_or(String::new(), |(most, of)| format!(", at most {most}{of}"))
+}
+
 /// The schemas that are reached from others by reference, in the order of their names.
 fn fields(page: &mut String, name: &str, schema: &Value) {
     write!(page, "\n### {name}\n\n").unwrap();
@@ -89,7 +103,8 @@ fn fields(page: &mut String, name: &str, schema: &Value) {
                     " (optional)"
                 };
                 let meaning = one_line(&own["description"]);
-                writeln!(page, "| `{key}`{mark} | {} | {meaning} |", kind(own)).unwrap();
+                let (kind, most) = (kind(own), most(own));
+                writeln!(page, "| `{key}`{mark} | {kind}{most} | {meaning} |").unwrap();
             }
         }
         None => writeln!(page, "{}", values(schema)).unwrap(),
@@ -118,7 +133,7 @@ fn values(schema: &Value) -> String {
 }
 
 fn routes() -> String {
-    let document = openapi::document();
+    let document = openapi::document(1000);
     let mut page = ROUTES.to_string();
     page += "\n| route | right | what it does | takes | gives |\n|---|---|---|---|---|\n";
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -156,7 +171,7 @@ fn routes() -> String {
 }
 
 fn reasons() -> String {
-    let document = openapi::document();
+    let document = openapi::document(1000);
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let mut page = ERRORS.to_string();
     page += "\n## Statuses of the service\n\n| status | meaning |\n|---|---|\n";

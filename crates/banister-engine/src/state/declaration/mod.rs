@@ -63,6 +63,7 @@ pub struct Declaration {
     pub description: String,
     /// The arms: names, or names with features.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_ACTIONS))]
     pub arms: Vec<DeclaredArm>,
     /// Name of the safe arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,9 +73,11 @@ pub struct Declaration {
     pub context: Option<DeclaredContext>,
     /// Instead of arms: every decision brings candidate actions of this many features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = LONGEST_FEATURES))]
     pub dimension: Option<usize>,
     /// With `dimension`: features of the safe action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_FEATURES))]
     pub safe_action: Option<Vec<f64>>,
     /// With arms: segments of users or requests that are told apart from the first decision on, or the fields that
     /// segments are made from. Every decision brings its `segment`.
@@ -85,6 +88,7 @@ pub struct Declaration {
     pub reward: SignalConfig,
     /// The guardrails.
     #[serde(default, deserialize_with = "object::list")]
+    #[schemars(length(max = MOST_GUARDRAILS))]
     pub guardrails: Vec<Guardrail>,
     /// Signals that outcomes bring among their costs, for guardrails that are weighted sums of them: ranges, or ranges
     /// and noise, by name.
@@ -188,9 +192,11 @@ pub enum DeclaredArm {
 #[serde(deny_unknown_fields)]
 pub struct NamedArm {
     /// Name.
+    #[schemars(length(max = LONGEST_NAME))]
     pub name: String,
     /// Its features, for linear agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = LONGEST_FEATURES))]
     pub features: Option<Vec<f64>>,
     /// Ranges that an added arm brings where they are by arm: of `reward`, and of guardrails by name.
     #[serde(

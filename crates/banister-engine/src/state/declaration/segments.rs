@@ -28,7 +28,7 @@ const MOST_DECLARED: usize = 10_000;
 )]
 pub enum Segments {
     /// By name. Every decision brings the name of its segment, one of these or another.
-    Names(Vec<String>),
+    Names(#[schemars(length(max = MOST_DECLARED))] Vec<String>),
     /// Made from several fields. Every decision brings a value of each.
     Fields(#[serde(deserialize_with = "object::one")] SegmentFields),
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use banister_service::http_client;
 use serde_json::{Value, json};
 use ureq::Agent;
-use ureq::http::{Request, StatusCode, Uri};
+use ureq::http::{HeaderMap, Request, StatusCode, Uri};
 
 /// Longest time of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -81,6 +81,12 @@ impl Caller<'_> {
         };
         Ok((answer.status(), answer.body_mut().read_to_string()?))
     }
+}
+
+/// The caller's own token, as its request brings it.
+pub fn authorization(headers: &HeaderMap) -> Option<String> {
+    let own = headers.get("authorization")?;
+    own.to_str().ok().map(str::to_string)
 }
 
 /// Path of an experiment, whatever its name is.

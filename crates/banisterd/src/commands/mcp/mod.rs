@@ -8,17 +8,25 @@ mod explain;
 mod gateway;
 mod tools;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use banister_service::{DefaultAcceptor, http};
 use banister_terminal::Failure;
 use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
+use tokio::task::spawn_blocking;
+
 use crate::args::Mcp;
-use gateway::Gateway;
+use gateway::{Caller, Gateway, authorization};
 use tools::Tools;
 
 pub fn mcp(args: &Mcp) -> Result<(), Failure> {
@@ -29,7 +37,7 @@ pub fn mcp(args: &Mcp) -> Result<(), Failure> {
         .build()?;
     runtime.block_on(async {
         match args.listen {
-            Some(address) => listen(tools, address).await,
+            Some(address) => listen(tools, address, args.idle_timeout).await,
             None => {
                 let served = tools.serve(stdio()).await.map_err(other)?;
                 served.waiting().await.map(|_| ()).map_err(other)
@@ -59,7 +67,7 @@ fn token(args: &Mcp) -> Result<Option<String>, Failure> {
 }
 
 /// Serves over HTTP, to this machine only: a service without tokens trusts it.
-async fn listen(tools: Tools, address: SocketAddr) -> Result<(), Failure> {
+async fn listen(tools: Tools, address: SocketAddr, idle: u64) -> Result<(), Failure> {
     if !address.ip().is_loopback() {
         return Err(Failure::input(format!(
             "`listen` is {address}: must be an address of this machine, such as 127.0.0.1:8788; for others, put a proxy \
@@ -72,10 +80,39 @@ async fn listen(tools: Tools, address: SocketAddr) -> Result<(), Failure> {
         .with_json_response(true)
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
+    let gateway = tools.0.clone();
     let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
-    let listener = tokio::net::TcpListener::bind(address).await?;
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     banister_terminal::say(format!("banisterd: MCP is at http://{address}/mcp"))?;
-    let router = axum::Router::new().route_service("/mcp", service);
-    Ok(axum::serve(listener, router).await?)
+    let router = axum::Router::new()
+        .route_service("/mcp", service)
+        .layer(from_fn_with_state(gateway, authenticate));
+    let server = http(listener, DefaultAcceptor::new(), Duration::from_secs(idle))?;
+    Ok(server.serve(router.into_make_service()).await?)
+}
+
+/// Refuses callers whose token the service refuses. If it cannot be asked, the call says so.
+async fn authenticate(
+    State(gateway): State<Arc<Gateway>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let authorization = authorization(request.headers());
+    let asked = spawn_blocking(move || {
+        let gateway = &gateway;
+        Caller {
+            gateway,
+            authorization,
+        }
+        .get("/v1/whoami")
+    });
+    match asked.await {
+        Ok(Err(problem)) if problem["status"] == 401 => {
+            let header = [("www-authenticate", "Bearer")];
+            (StatusCode::UNAUTHORIZED, header, problem.to_string()).into_response()
+        }
+        _ => next.run(request).await,
+    }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use ureq::http::request::Parts;
 
 use super::explain::explain;
-use super::gateway::{Caller, Gateway, path_of};
+use super::gateway::{Caller, Gateway, authorization, path_of};
 
 /// Instructions that an assistant gets first.
 const INSTRUCTIONS: &str = "banister decides between arms under guardrails: every policy keeps its expected costs under \
@@ -198,10 +198,7 @@ impl ServerHandler for Tools {
         })?;
         let arguments = request.arguments.unwrap_or_default();
         let parts = context.extensions.get::<Parts>();
-        let authorization = parts.and_then(|own| own.headers.get("authorization"));
-        let authorization = authorization
-            .and_then(|own| own.to_str().ok())
-            .map(str::to_string);
+        let authorization = parts.and_then(|own| authorization(&own.headers));
         let gateway = self.0.clone();
         let called = tokio::task::spawn_blocking(move || {
             let caller = Caller {
