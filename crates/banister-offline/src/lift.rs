@@ -78,26 +78,19 @@ pub fn lift(
     let actions: Vec<usize> = rounds.iter().map(|&t| all.actions[t]).collect();
     let (rewards, pscores) = (of(all.rewards), of(all.pscores.unwrap_or_default()));
     let costs: Vec<f64> = (rounds.iter().flat_map(|&t| log.costs(t)).copied()).collect();
-    let drawn = (!rounds.is_empty()).then(|| {
-        let log = Log {
-            actions: &actions,
-            rewards: &rewards,
-            costs: &costs,
-            pscores: Some(&pscores),
-            features: Features::None,
-            segments: Vec::new(),
-            ..all.clone()
-        };
-        log.check()
-    });
-    let drawn = drawn.transpose()?;
-    let halves = if options.min_pscore.is_some() {
-        1.0
-    } else {
-        0.5
+    let drawn = Log {
+        actions: &actions,
+        rewards: &rewards,
+        costs: &costs,
+        pscores: Some(&pscores),
+        features: Features::None,
+        segments: Vec::new(),
+        ..all.clone()
     };
+    let drawn = (!rounds.is_empty()).then(|| drawn.check()).transpose()?;
+    let share = [0.5, 1.0][usize::from(options.min_pscore.is_some())];
     let halved = Options {
-        confidence: 1.0 - halves * (1.0 - confidence),
+        confidence: 1.0 - share * (1.0 - confidence),
         ..options.clone()
     };
     let mut found = Vec::new();

@@ -251,7 +251,7 @@ impl Transaction<'_> {
     fn add(
         &mut self,
         name: &str,
-        record: DecisionRecord,
+        mut record: DecisionRecord,
         part: Part,
         report: &OutcomeReport,
         info: Arc<ExperimentInfo>,
@@ -262,7 +262,7 @@ impl Transaction<'_> {
         };
         check_id("report", id)?;
         let number = digest_of(&(&report.event, id));
-        let mut so_far = record.outcome.clone();
+        let mut so_far = std::mem::take(&mut record.outcome);
         let known = so_far.reports.iter().find(|(own, _)| *own == number);
         if let Some((_, said)) = known {
             if *said != digest_of(&part) {

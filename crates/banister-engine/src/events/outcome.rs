@@ -83,7 +83,7 @@ pub struct OutcomeSoFar {
     /// True of a complete outcome that teaches nothing, since its unit was learned before.
     pub returns: bool,
     /// Of a unit: digests of its reports' ids, and of what they said.
-    pub reports: Vec<(u64, u64)>,
+    pub reports: Arc<Vec<(u64, u64)>>,
     /// Of a unit: how many of them brought the reward and each cost.
     pub counts: Vec<u32>,
     /// Of a unit that was moved: the number of the event, and its decision since.
@@ -104,7 +104,7 @@ impl OutcomeSoFar {
                 *count += 1;
             }
         }
-        self.reports.push((report, digest_of(part)));
+        Arc::make_mut(&mut self.reports).push((report, digest_of(part)));
     }
 
     /// Takes up an event on its decision, and returns true if it leaves the outcome open.

@@ -86,7 +86,6 @@ pub(crate) trait RunEnvironment {
     }
 
     /// True if agents learn the round's outcome.
-    #[inline]
     fn is_learned(&self) -> bool {
         true
     }

@@ -271,31 +271,35 @@ impl Shell {
             return Err(answer.failure());
         }
         self.certify(answer, number);
-        self.claim(answer.support, answer.costs, bounds, bounds.safe);
+        self.claim(answer.support, answer.costs, bounds, |_, column| {
+            Some(column)
+        });
         Ok(())
     }
 
-    /// Writes the claims about a policy's columns, given its pessimistic costs and the safe action's column.
+    /// Writes the claims about a policy, given its pessimistic costs; `column` finds its entries in the bounds.
     #[inline]
     pub(crate) fn claim(
         &mut self,
         policy: &[(usize, f64)],
         costs: &[f64],
         bounds: &Bounds,
-        safe: usize,
+        column: impl Fn(&Arms, usize) -> Option<usize>,
     ) {
+        let safe = bounds.safe;
         self.decision.unclaim();
         if !self.monitor.is_on() {
             return;
         }
-        for (place, &(column, p)) in policy.iter().enumerate() {
+        for (place, &(number, p)) in policy.iter().enumerate() {
+            let Some(column) = column(&self.arms, number) else {
+                continue;
+            };
             let guardrails = self.problem.guardrails.iter().enumerate();
             let claims = guardrails.map(|(i, guardrail)| {
                 let (lower, upper) = (&bounds.cost_lower[i], &bounds.cost_upper[i]);
-                let (slack, own) = (
-                    bounds.thresholds[i] - costs[i],
-                    (column == safe).then_some(p),
-                );
+                let slack = bounds.thresholds[i] - costs[i];
+                let own = (column == safe).then_some(p);
                 guardrail.claim(upper[column], (lower[safe], upper[safe]), own, slack)
             });
             let can_fail = |(own, g): (Claim, &Standard)| g.can_refute(own);

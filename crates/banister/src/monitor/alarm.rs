@@ -243,7 +243,10 @@ impl Alarm {
     fn told_breach(&self, guardrail: &Standard, arm: Option<&str>) -> String {
         let (name, n, mean) = (&guardrail.name, self.outcomes, short(self.mean));
         if let Some(arm) = arm {
-            let (excess, side) = (short(self.mean.abs()), guardrail.direction.harmful_word());
+            let (excess, side) = (
+                short(self.mean.abs()),
+                guardrail.direction.select("more", "less"),
+            );
             return format!(
                 "{name} of {arm} averaged {excess} {side} than was certified over its last {n} outcomes"
             );

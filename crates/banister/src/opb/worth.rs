@@ -4,6 +4,7 @@ use banister_solve::{Lp, LpSolver, Status};
 use serde::{Deserialize, Serialize};
 
 use super::ArmLearner;
+use crate::arms::Arms;
 use crate::certificate::Answer;
 use crate::decision::{Confidence, Fallback};
 use crate::error::{Error, broken};
@@ -233,13 +234,12 @@ impl ArmLearner {
             return Err(answer.failure());
         }
         shell.certify(&answer, |_, arm| arm);
-        let offered = own
-            .policy
-            .iter()
-            .filter_map(|&(arm, p)| Some((shell.arms.column(arm)?, p)));
-        let columns: Vec<(usize, f64)> = offered.collect();
-        let bounds = &self.plan.bounds;
-        shell.claim(&columns, answer.costs, bounds, bounds.safe);
+        shell.claim(
+            answer.support,
+            answer.costs,
+            &self.plan.bounds,
+            Arms::column,
+        );
         Ok(())
     }
 }

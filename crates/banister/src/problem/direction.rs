@@ -28,11 +28,6 @@ impl Direction {
         self.select("≤", "≥")
     }
 
-    /// Comparison for the harmful side.
-    pub(crate) fn harmful_word(self) -> &'static str {
-        self.select("more", "less")
-    }
-
     /// Preposition for the allowed side.
     pub fn allowed_side(self) -> &'static str {
         self.select("below", "above")
@@ -81,7 +76,7 @@ impl Direction {
     }
 
     #[inline]
-    fn select<T>(self, at_most: T, at_least: T) -> T {
+    pub(crate) fn select<T>(self, at_most: T, at_least: T) -> T {
         match self {
             Self::AtMost => at_most,
             Self::AtLeast => at_least,

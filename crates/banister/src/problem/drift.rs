@@ -76,11 +76,7 @@ impl Drift {
 
     /// Most decisions, or seconds, from one decision to the next.
     pub(super) fn longest_pause(&self) -> f64 {
-        let default = if self.per.is_by_clock() {
-            YEAR
-        } else {
-            f64::INFINITY
-        };
+        let default = [f64::INFINITY, YEAR][usize::from(self.per.is_by_clock())];
         self.pause
             .map_or(default, |pause| pause * self.per.parts().1)
     }

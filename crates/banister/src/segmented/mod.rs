@@ -31,6 +31,7 @@ use std::ops::Range;
 
 use crate::agent::AgentView;
 use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::arms::Arms;
 use crate::certificate::Answer;
 use crate::decision::{Fallback, SegmentCertificate};
 use crate::error::Error;
@@ -109,7 +110,6 @@ pub struct SegmentLearner {
     order: Order,
     /// Room for an answer.
     support: Vec<(usize, f64)>,
-    columns: Vec<(usize, f64)>,
     costs: Vec<f64>,
     prices: Vec<f64>,
 }
@@ -138,7 +138,6 @@ impl Learner for SegmentLearner {
             watches_segments: problem.guardrails.iter().any(|g| g.scope == Scope::Each),
             order: Order::default(),
             support: Vec::new(),
-            columns: Vec::new(),
             costs: vec![0.0; m],
             prices: vec![0.0; m],
             checked,
@@ -189,10 +188,7 @@ impl Learner for SegmentLearner {
         };
         shell.certify(&answer, |_, arm| arm);
         let block = &self.table.blocks[b];
-        let column = |&(arm, p): &(usize, f64)| Some((shell.arms.column(arm)?, p));
-        self.columns.clear();
-        self.columns.extend(self.support.iter().filter_map(column));
-        shell.claim(&self.columns, &self.costs, &block.bounds, block.safe);
+        shell.claim(&self.support, &self.costs, &block.bounds, Arms::column);
         self.write_segment(shell, false);
         Ok(())
     }
