@@ -174,7 +174,8 @@ def test_no_two_columns_have_one_name(server, format):
     cells = dict(zip(names, row, strict=True))
     assert {"cost_reward", "cost_cost_reward", "cost_cost_cost_reward", "cost_spend", "spend", "cost_"} <= set(names)
     assert float(cells["reward"]) == 0.5 and float(cells["cost_reward"]) == costs["reward"]
-    assert float(cells["cost_spend"]) == costs["cost_spend"] and cells["decision"] == "=1+1"
+    mark = {"csv": "'", "parquet": ""}[format]
+    assert float(cells["cost_spend"]) == costs["cost_spend"] and cells["decision"] == f"{mark}=1+1"
     # What is read back are the same costs: by now the estimates of both are the same.
     headers = {"csv": CSV, "parquet": PARQUET}[format]
     assert server.post("/v1/experiments/copy/import", file, headers=headers).ok(200)["outcomes"] == 1
@@ -207,7 +208,7 @@ def test_formulas_are_marked(server):
         file = server.get(f"/v1/experiments/sheet/export{query}").body
         again = server.post("/v1/experiments/sheet/import", file, headers={"content-type": "text/csv"})
         if places:
-            again.problem(409)
+            assert again.ok(200)["outcomes"] == len(names)
 
 
 def test_a_small_file_that_unpacks_to_a_large_one(server):

@@ -485,6 +485,8 @@ def test_a_damaged_log_is_found_out(filled, serve, damage):
 @pytest.mark.parametrize("damage", ["DELETE FROM events WHERE number = 1", "UPDATE counter SET last = last - 1"])
 def test_snapshots_do_not_hide_damage(filled, serve, damage):
     data_dir, _ = filled
+    # It would be found out by the last event that the file has.
+    (data_dir / "banister.db.id").unlink()
     with opened(data_dir) as file:
         assert file.execute(damage).rowcount > 0
     done = banisterd("rebuild", "--json", "--quiet", "--data-dir", data_dir, check=False)
@@ -492,6 +494,18 @@ def test_snapshots_do_not_hide_damage(filled, serve, damage):
     assert done.returncode == 1 and "event" in reason
     server = serve(data_dir=data_dir, wait=False)
     wait_for(lambda: server.get("/readyz").problem(503)["detail"].endswith(reason), reason)
+
+
+def test_a_log_that_was_cut_is_refused(filled):
+    data_dir, _ = filled
+    with opened(data_dir) as file:
+        last = file.execute("SELECT last FROM counter").fetchone()[0]
+        file.execute("DELETE FROM events WHERE number = ?", [last])
+        file.execute("UPDATE counter SET last = last - 1")
+        file.execute("DELETE FROM snapshots")
+    done = banisterd("serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir, check=False)
+    assert done.returncode != 0
+    assert f"ends at event {last - 1}, though event {last} was committed" in done.stderr
 
 
 def test_no_bit_flips_unnoticed(filled, serve, tmp_path):

@@ -90,6 +90,7 @@ export function glance() {
   cell("expired", "expired", "decisions without an outcome in time");
   const missing = cell("missing", "missing", "decisions whose outcome never came, and has no default");
   const moved = cell("moved", "moved", "given another arm before their period was over, and not learned");
+  const returned = cell("returned", "returned", "came back after their first period, and not learned");
   const full = cell("full", "full", "units with as many reports as are added up: further ones are refused");
   cell("imported", "imported", "outcomes taken from a file");
   return {
@@ -97,7 +98,7 @@ export function glance() {
     // `at`: the segment picked, where there are any.
     update(experiment, state, at) {
       show(missing, Boolean(experiment.counts.missing || (experiment.ttl_seconds && !experiment.default_outcome)));
-      for (const box of [moved, full]) show(box, Boolean(experiment.unit));
+      for (const box of [moved, returned, full]) show(box, Boolean(experiment.unit));
       for (const key of Object.keys(cells)) setText(cells[key], count(experiment.counts[key]));
       const [tone, headline, detail] = standing(experiment, state && state.certificate, experiment.alarms || []);
       setText(rails.head, headline);

@@ -77,8 +77,7 @@ impl Drift {
     /// Most decisions, or seconds, from one decision to the next.
     pub(super) fn longest_pause(&self) -> f64 {
         let default = [f64::INFINITY, YEAR][usize::from(self.per.is_by_clock())];
-        self.pause
-            .map_or(default, |pause| pause * self.per.parts().1)
+        (self.pause).map_or(default, |pause| pause * self.per.parts().1)
     }
 
     /// Refuses what is no speed, and no pause; `width` is that of the signal's range.
