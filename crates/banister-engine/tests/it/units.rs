@@ -570,18 +570,18 @@ fn reports_on_one_unit_read_its_decision_once(place: &Place) {
     engine.decide_with("x", json!({"unit": "b"})).unwrap();
     let of_a = || (0..600).map(|i| ("a".to_string(), report(i, 0.001, 0.0)));
     let (accepted, work) = batch(&engine, of_a());
-    // It was in memory, and stays there; of the stretch of time before there is none to be found.
-    assert_eq!((accepted, work.events), (600, 601));
+    // It was in memory, and stays there; of this stretch of time and of that before there is none to be found.
+    assert_eq!((accepted, work.events), (600, 602));
     let (accepted, work) = batch(&engine, of_a());
-    assert_eq!((accepted, work.events), (600, 1));
+    assert_eq!((accepted, work.events), (600, 2));
     engine.stop();
     let engine = Engine::start(&place.database);
-    // From the log, once: the decision, its reports, and another that its unit may have had.
+    // From the log, once: the decision, its reports, and two others that its unit may have had.
     let (accepted, work) = batch(&engine, of_a());
-    assert_eq!((accepted, work.events), (600, 602));
+    assert_eq!((accepted, work.events), (600, 603));
     let both = of_a().chain([("b".to_string(), report(1, 0.001, 0.0))]);
     let (accepted, work) = batch(&engine, both);
-    assert_eq!((accepted, work.events), (601, 4));
+    assert_eq!((accepted, work.events), (601, 6));
     let again = by_unit(&engine, "a", report(1, 0.001, 0.0)).unwrap();
     assert!((again.reward.unwrap() - 0.6).abs() < 1e-9, "{again:?}");
     engine.stop();
