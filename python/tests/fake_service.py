@@ -92,6 +92,7 @@ class Experiment:
                 "decisions": len(self.decisions),
                 "outcomes": complete,
                 "expired": 0,
+                "returned": 0,
                 "missing": 0,
                 "imported": self.imported,
                 "forced": 0,
