@@ -154,6 +154,7 @@ pub(crate) fn alarm_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let fields = to_python(py, alarm)?;
     fields.del_item("misfit")?;
+    fields.del_item("number")?;
     let names = || set.guardrails.iter().chain(&set.signals);
     let guardrail = alarm.guardrail.and_then(|i| names().nth(i));
     fields.set_item("guardrail", guardrail)?;

@@ -502,7 +502,6 @@ impl AgentState {
         let played = decisions.iter().map(Decision::played);
         let played: SmallVec<[_; 1]> = played.collect();
         let origin = self.origin(decisions);
-        let reset_after = self.interface.reset_after;
         let m = costs.len() / decisions.len().max(1);
         let outcomes = decisions.iter().enumerate().map(|(i, one)| Outcome {
             action: one.drawn,
@@ -516,7 +515,7 @@ impl AgentState {
             costs: &costs[i * m..(i + 1) * m],
             origin: origin(one),
             time: one.policy.time,
-            claims: (one.policy.core.claims(one.drawn)).filter(|_| one.serial > reset_after),
+            claims: (one.policy.core.claims(one.drawn)).filter(|_| origin(one) != Origin::Logged),
         });
         let taken = banister::observe_all(&mut *self.agent, outcomes);
         taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;

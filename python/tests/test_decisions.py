@@ -544,8 +544,10 @@ def test_what_another_policy_did_raises_no_alarm_of_a_breach() -> None:
     fitted.fit(frame["action"], frame["reward"], frame["spend"])
     assert warm.alarms == fitted.alarms == []
     assert warm.outcomes == fitted.outcomes == rows
-    observed.observe_batch(frame["action"], frame["reward"], frame["spend"])
-    assert observed.alarms
+    # Of the arm that its decision claimed to cost 0.1.
+    observed.decide()
+    observed.observe_batch(["a"] * rows, frame["reward"], frame["spend"])
+    assert "breach" in {alarm.kind for alarm in observed.alarms}
 
 
 def test_predictions_hold_up_no_alarm() -> None:
