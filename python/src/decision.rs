@@ -354,9 +354,10 @@ impl Decision {
             return Ok(None);
         };
         let fields = to_python(py, own)?;
-        fields.set_item("costs", by_name(py, &self.set.guardrails, &own.costs)?)?;
-        let parts = by_name(py, &self.set.guardrails, &own.by_frequencies)?;
-        fields.set_item("by_frequencies", parts)?;
+        let names = &self.set.guardrails;
+        fields.set_item("costs", by_name(py, names, &own.costs)?)?;
+        fields.set_item("by_frequencies", by_name(py, names, &own.by_frequencies)?)?;
+        fields.del_item("excess")?;
         made(py, "banister.segments", "SegmentCertificate", &fields).map(Some)
     }
 

@@ -70,7 +70,7 @@ impl Order {
             return None;
         }
         self.last = number;
-        if !self.waits(number) {
+        if !waits(number, self.stride) {
             return None;
         }
         let mut given_up = None;
@@ -123,7 +123,7 @@ impl Order {
 
     /// Takes the outcome of a decision announced before. True if it was given up too early.
     pub(super) fn arrived(&mut self, number: u64, outcome: &Outcome) -> bool {
-        if !self.waits(number) {
+        if !waits(number, self.stride) {
             return false;
         }
         if let Some(place) = self.find(number) {
@@ -162,10 +162,6 @@ impl Order {
             let stride = self.stride;
             self.entries.retain(|entry| waits(entry.number, stride));
         }
-    }
-
-    fn waits(&self, number: u64) -> bool {
-        waits(number, self.stride)
     }
 
     /// Returns true if it can have been saved by an agent for this problem.
