@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use banister::Restored;
 use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
-use banister::{Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
+use banister::{Ask, Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -503,7 +503,9 @@ fn resumed(
         choice: round.choice(),
         ..Round::default()
     };
-    if !matches!(round, LastRound::Arms) && agent.estimate(&choice, 0).is_none() {
+    if !matches!(round, LastRound::Arms)
+        && (agent.ask(Ask::Estimate(&choice, 0)).estimate()).is_none()
+    {
         return Err(unreadable("`round` does not suit its agent"));
     }
     if !interface.identity.is_sound() {

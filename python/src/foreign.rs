@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use banister::{Agent, Choice, Decision as Core, Error, Origin, Outcome, Problem, Round};
+use banister::{Agent, Choice, Decision as Core, Error, Event, Origin, Outcome, Problem, Round};
 use banister_offline::disjoint_features;
 use banister_sim::{CustomAgent, CustomEnvironment, CustomRound, CustomRun};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -308,7 +308,10 @@ impl Agent for ForeignAgent {
     }
 
     /// By number while the round lasts and the whole action was played, else by features.
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        let Event::Outcome(outcome) = event else {
+            return self.check(event, 0);
+        };
         let is_late = outcome.origin != Origin::Immediate || self.decision.scale != 1.0;
         match outcome.choice {
             Choice::Offered(x) if is_late => self.report(outcome, Some(x)),

@@ -4,10 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use banister::fields::Fields;
-use banister::monitor::Alarm;
+use banister::monitor::{Alarm, Assumption};
 use banister::{
-    AlarmAnswer, Choice, ContextArms, Error, Model, Origin, Outcome, Pending, Problem,
-    Registry as _, Round,
+    AlarmAnswer, Ask, Choice, ContextArms, Error, Event, Model, Origin, Outcome, Pending, Problem,
+    Round,
 };
 use banister_rivals::AgentConfig;
 use pyo3::prelude::*;
@@ -127,7 +127,7 @@ struct Unannounced {
 
 impl AgentState {
     pub(crate) fn new(
-        agent: Box<dyn banister::Agent>,
+        mut agent: Box<dyn banister::Agent>,
         problem: Problem,
         config: AgentConfig,
         sampler: Sampler,
@@ -145,7 +145,7 @@ impl AgentState {
                 costs: Arc::new(costs.collect()),
                 signals: problem.signals.keys().cloned().collect(),
                 promises: Arc::new(promises.collect()),
-                assumptions: Arc::new(agent.assumptions()),
+                assumptions: Arc::new(assumptions(&mut *agent)),
                 ..ActionSet::default()
             }),
             index: HashMap::new(),
@@ -167,7 +167,9 @@ impl AgentState {
     /// actions, but never the same stream as they, nor the same one again after a reset.
     pub(crate) fn seed_agent(&mut self) {
         let life = 1 + self.interface.resets;
-        self.agent.reseed(self.sampler.seed, life);
+        let (seed, stream) = (self.sampler.seed, life);
+        // Of a random stream there is nothing to refuse.
+        let _ = self.agent.apply(&Event::Reseeded { seed, stream });
     }
 
     /// Follows a change of the arms.
@@ -223,7 +225,7 @@ impl AgentState {
 
     /// A log was learned: certificates rest on more.
     pub(crate) fn refresh_assumptions(&mut self) {
-        Arc::make_mut(&mut self.set).assumptions = Arc::new(self.agent.assumptions());
+        Arc::make_mut(&mut self.set).assumptions = Arc::new(assumptions(&mut *self.agent));
     }
 
     /// Features of the safe action, where it has any of its own.
@@ -366,7 +368,7 @@ impl AgentState {
         let sums = self.keeps_sums();
         // In segments those that are dropped count too: which ones are may depend on the segment. Sums pay for all.
         if policy.batch.is_some() || pending.segment.is_some() || sums {
-            self.agent.announce(&pending)?;
+            self.agent.apply(&Event::Drawn(&pending))?;
         }
         if policy.batch.is_some() || sums {
             return Ok(decision);
@@ -405,8 +407,8 @@ impl AgentState {
                     time: one.policy.time,
                 };
                 match (is_kept, pending.segment) {
-                    (true, None) => self.agent.announce(&pending)?,
-                    (false, Some(_)) => self.agent.give_up(&pending)?,
+                    (true, None) => self.agent.apply(&Event::Drawn(&pending))?,
+                    (false, Some(_)) => self.agent.apply(&Event::Lost(&pending))?,
                     _ => {}
                 }
             }
@@ -469,7 +471,7 @@ impl AgentState {
         let declared = self.agent.view().arms.iter().take(self.problem.arms.len());
         for (number, arm) in declared.enumerate() {
             if !arm.weights.is_empty() {
-                agent.set_weights(number, &arm.weights)?;
+                agent.apply(&Event::Weights(number, &arm.weights))?;
             }
         }
         self.agent = agent;
@@ -486,7 +488,7 @@ impl AgentState {
 
     /// Clears the alarms.
     pub(crate) fn acknowledge(&mut self) -> Result<(), Error> {
-        self.agent.answer_alarms(AlarmAnswer::Acknowledge)
+        (self.agent).apply(&Event::Answered(AlarmAnswer::Acknowledge))
     }
 
     /// Takes the outcomes of decisions: all, or none. `argument` is the one that they were given by.
@@ -546,6 +548,14 @@ impl AgentState {
             (Some(_), _) => Origin::InOrder(one.serial),
         }
     }
+}
+
+/// The assumptions that an agent's certificates rest on.
+pub(crate) fn assumptions(agent: &mut dyn banister::Agent) -> Vec<Assumption> {
+    agent
+        .ask(Ask::Assumptions)
+        .assumptions()
+        .unwrap_or_default()
 }
 
 /// Features of the arms in contexts, where all share one parameter.

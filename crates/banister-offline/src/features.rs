@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use banister::{Agent, Choice, Error, Outcome, Round};
+use banister::{Agent, Ask, Choice, Error, Event, Outcome, Round};
 
 use crate::log::{CheckedLog, Features};
 
@@ -57,7 +57,10 @@ impl CheckedLog<'_> {
     /// Finds the form in which an agent takes the actions of the log.
     pub(crate) fn offering(&self, agent: &mut dyn Agent) -> Result<Offering, Error> {
         if let Some(context) = self.context(0)
-            && agent.estimate(&Round::in_context(context), 0).is_some()
+            && (agent
+                .ask(Ask::Estimate(&Round::in_context(context), 0))
+                .estimate())
+            .is_some()
         {
             return Ok(Offering::Contexts);
         }
@@ -66,7 +69,7 @@ impl CheckedLog<'_> {
             return Ok(Offering::Arms);
         };
         let outcome = Outcome::of_features(&features, self.declared().rewards[0], self.costs(0));
-        Ok(match agent.check(&outcome, 0) {
+        Ok(match agent.check(&Event::Outcome(&outcome), 0) {
             Err(Error::NoFeatures) => Offering::Arms,
             _ => Offering::Features,
         })

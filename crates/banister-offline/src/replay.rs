@@ -2,7 +2,7 @@
 
 use banister::interval::Mixture;
 use banister::logs::{Frequencies, LogRows};
-use banister::{Agent, Decision, Error, Outcome, Round};
+use banister::{Agent, Decision, Error, Event, Outcome, Round};
 use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
@@ -153,11 +153,11 @@ pub fn replay(
         // One number a row, whatever the agent does: replays of two agents share their luck.
         if unit(&mut rng) < ratio {
             let reward = log.declared().rewards[t];
-            let taken = agent.observe(&Outcome {
+            let taken = agent.apply(&Event::Outcome(&Outcome {
                 choice: log.played(t, offering).view(),
                 segment: log.declared().segments.get(t).copied(),
                 ..Outcome::of_arm(action, reward, log.costs(t))
-            });
+            }));
             taken.map_err(|error| at_round(error, t))?;
             accepted.push(t);
             fallbacks += u64::from(is_fallback);
@@ -314,12 +314,12 @@ pub fn warm_start(
     };
     let (origins, not_taught) = rows.lesson(frequencies, &names)?;
     for (t, (&action, &reward)) in std::iter::zip(declared.actions, declared.rewards).enumerate() {
-        let taken = agent.observe(&Outcome {
+        let taken = agent.apply(&Event::Outcome(&Outcome {
             choice: log.played(t, offering).view(),
             segment: declared.segments.get(t).copied(),
             origin: origins[t],
             ..Outcome::of_arm(action, reward, log.costs(t))
-        });
+        }));
         taken.map_err(|error| at_round(error, t))?;
     }
     Ok(not_taught)

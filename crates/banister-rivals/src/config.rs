@@ -75,7 +75,7 @@ macro_rules! regression {
                 norm: None,
             ] [
                 $($method)*
-                fn delta(&mut self) -> Option<&mut f64> {
+                fn delta_mut(&mut self) -> Option<&mut f64> {
                     Some(&mut self.delta)
                 }
                 fn linear(&mut self) -> Option<banister::toolkit::LinearKeys<'_>> {
@@ -141,7 +141,7 @@ macro_rules! own_radii {
                 parameter_norm: None,
             ] [
                 $($method)*
-                fn delta(&mut self) -> Option<&mut f64> {
+                fn delta_mut(&mut self) -> Option<&mut f64> {
                     self.delta.as_mut()
                 }
                 fn linear(&mut self) -> Option<banister::toolkit::LinearKeys<'_>> {

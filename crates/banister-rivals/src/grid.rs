@@ -1,6 +1,5 @@
 //! Grids: the constants of rivals that are worth tuning, with the values that are tried.
 
-use banister::Registry as _;
 use serde_json::{Value, json};
 
 use crate::registry::AgentConfig;

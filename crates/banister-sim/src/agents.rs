@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use banister::guarantee::{CumulativeBudget, Guarantee};
-use banister::{Agent, Decision, Error, Problem, Registry as _};
+use banister::{Agent, Decision, Error, Event, Problem, Registry as _};
 use banister_rivals::{AgentConfig, DELTA};
 
 /// Rounding that the probabilities of a policy may be off by, together.
@@ -89,13 +89,13 @@ impl AgentSource {
 
     /// Promise about its guardrails: none, for a user-supplied agent.
     pub fn guarantee(&self) -> Guarantee {
-        (self.config()).map_or(Guarantee::Unsafe, AgentConfig::guarantee)
+        (self.config()).map_or(Guarantee::Unsafe, |config| config.guarantee())
     }
 
     /// Extent of that promise, where it is a cumulative one.
     pub(crate) fn budget(&self) -> CumulativeBudget {
         self.config()
-            .map_or(CumulativeBudget::default(), AgentConfig::budget)
+            .map_or(CumulativeBudget::default(), |config| config.budget())
     }
 
     /// True for banister's own agents.
@@ -106,7 +106,7 @@ impl AgentSource {
 
     /// δ, the level of its certificates; the default where it declares none.
     pub(crate) fn delta(&self) -> f64 {
-        self.config().map_or(DELTA, AgentConfig::delta)
+        self.config().map_or(DELTA, |config| config.delta())
     }
 
     /// Builds the agent of a run.
@@ -119,7 +119,8 @@ impl AgentSource {
         match self {
             Self::Declared(config) => {
                 let mut agent = config.build(problem)?;
-                agent.reseed(seed, AGENTS + run);
+                let stream = AGENTS + run;
+                agent.apply(&Event::Reseeded { seed, stream })?;
                 Ok(agent)
             }
             Self::Custom(agent) => (agent.make)(problem, seed, run),

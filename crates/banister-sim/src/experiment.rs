@@ -218,7 +218,7 @@ impl Experiment {
     pub(crate) fn weight(&self, agent: usize) -> u64 {
         let k = self.problem.declared.arms.len() as u64;
         let agent = self.agents[agent].1.config();
-        let linear = agent.is_some_and(AgentConfig::takes_features);
+        let linear = agent.is_some_and(|config| config.takes_features());
         let d = self.environment.parameters.first().map_or(0, Vec::len) as u64;
         let fixed = (k, if linear { d * k } else { 0 });
         let work = self.environment.world().and_then(|world| world.work(k));

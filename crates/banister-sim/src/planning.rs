@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use banister::interval::Mixture;
 use banister::lift::{Evidence, difference};
 use banister::toolkit::positive;
-use banister::{Agent, AgentView, Decision, Error, Outcome, Pending, Registry as _, Round};
+use banister::{Agent, AgentView, Decision, Error, Event, Registry as _, Round};
 use serde::Serialize;
 
 use crate::agents::{AgentSource, CustomAgent};
@@ -195,15 +195,13 @@ impl Agent for Recorder {
         Ok(decision)
     }
 
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
-        let own = &mut self.rewards[outcome.action];
-        let [lo, hi] = own.range;
-        (own.statistics).push(((outcome.reward - lo) / (hi - lo)).clamp(0.0, 1.0));
-        self.agent.observe(outcome)
-    }
-
-    fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
-        self.agent.announce(pending)
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        if let Event::Outcome(outcome) = event {
+            let own = &mut self.rewards[outcome.action];
+            let [lo, hi] = own.range;
+            (own.statistics).push(((outcome.reward - lo) / (hi - lo)).clamp(0.0, 1.0));
+        }
+        self.agent.apply(event)
     }
 
     fn view(&self) -> AgentView<'_> {

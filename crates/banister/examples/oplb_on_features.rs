@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p banister --example oplb_on_features`
 
-use banister::{Agent, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
+use banister::{Agent, Event, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
 
 struct Uniform(u64);
 
@@ -57,7 +57,7 @@ fn main() -> Result<(), banister::Error> {
         let noise = [0.2 * (uniform.next() - 0.5), 0.2 * (uniform.next() - 0.5)];
         let r = (dot(x, &reward) + noise[0]).clamp(0.0, 1.0);
         let c = (dot(x, &cost) + noise[1]).clamp(0.0, 1.0);
-        agent.observe(&Outcome::of_features(x, r, &[c]))?;
+        agent.apply(&Event::Outcome(&Outcome::of_features(x, r, &[c])))?;
         earned += dot(x, &reward);
         spent += dot(x, &cost);
         rounds += 1;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::event::ArmOffer;
 use crate::problem::{ArmRanges, ArmWeights, check_name};
 
 /// An arm.
@@ -22,6 +23,18 @@ pub struct Arm {
     /// Weights that it brought, or that were set since.
     #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
     pub weights: ArmWeights,
+}
+
+impl Arm {
+    /// The event that offers it.
+    pub(crate) fn offer(&self) -> ArmOffer<'_> {
+        ArmOffer {
+            name: &self.name,
+            features: self.features.as_deref(),
+            ranges: &self.ranges,
+            weights: &self.weights,
+        }
+    }
 }
 
 /// All arms, retired ones too, and the columns of those on offer.

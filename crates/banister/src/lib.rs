@@ -61,7 +61,7 @@
 //! 8. [`logs`]: what logs teach of segments; [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Randomness is the caller's: [`Decision::draw`] takes a
-//! uniform number, and agents that sample to decide do so from a seed ([`Agent::reseed`]). Agents of other papers, and
+//! uniform number, and agents that sample to decide do so from a seed ([`Event::Reseeded`]). Agents of other papers, and
 //! the registry of all agents, are in the crate `banister-rivals`.
 
 mod agent;
@@ -72,6 +72,7 @@ mod certificate;
 pub mod decision;
 mod error;
 mod estimate;
+mod event;
 mod field_error;
 mod fit;
 mod floors;
@@ -123,7 +124,8 @@ pub use decision::{Decision, Fallback};
 pub use monitor::{OnBreach, Origin};
 pub use round::{Choice, Outcome, Pending, Round};
 // who decides,
-pub use agent::{Agent, AgentView, AlarmAnswer, estimates, observe_all};
+pub use agent::{Agent, AgentView, estimates, observe_all};
+pub use event::{AlarmAnswer, ArmOffer, Ask, Event, Findings};
 pub use floors::Floors;
 pub use interval::Intervals;
 pub use opb::{Opb, OpbConfig};

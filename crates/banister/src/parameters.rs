@@ -16,10 +16,15 @@ pub trait Registered {
     /// Name of the kind in configuration.
     fn kind(&self) -> &'static str;
     /// The label it was given.
-    fn label(&self) -> Option<&str>;
+    fn given_label(&self) -> Option<&str>;
     /// Name in results without a label.
     fn default_label(&self) -> String {
         self.kind().into()
+    }
+    /// Name in results.
+    fn label(&self) -> String {
+        let given = self.given_label().map(str::to_string);
+        given.unwrap_or_else(|| self.default_label())
     }
     /// The promise that follows from the parameters.
     fn guarantee(&self) -> Guarantee;
@@ -37,8 +42,8 @@ pub trait Registered {
     fn model(&self) -> Model {
         Model::Shared
     }
-    /// δ, if it has one.
-    fn delta(&mut self) -> Option<&mut f64> {
+    /// δ, to change it, if it has one.
+    fn delta_mut(&mut self) -> Option<&mut f64> {
         None
     }
     /// Horizon, if it cannot run without one, given that some safe cost is unknown or that all are known.
@@ -133,7 +138,7 @@ macro_rules! config {
             fn kind(&self) -> &'static str {
                 $kind
             }
-            fn label(&self) -> Option<&str> {
+            fn given_label(&self) -> Option<&str> {
                 self.label.as_deref()
             }
             $(fn takes_features(&self) -> bool {
@@ -180,7 +185,7 @@ macro_rules! config {
             @ $head [$($field)* $(#[$doc])+ pub delta: f64,]
             [$($default)* delta: $crate::parameters::DELTA,] [
                 $($method)*
-                fn delta(&mut self) -> Option<&mut f64> {
+                fn delta_mut(&mut self) -> Option<&mut f64> {
                     Some(&mut self.delta)
                 }
             ] $($keys)*

@@ -1,13 +1,13 @@
 //! The registry of agents: parameters, guarantee and construction of every kind that a program knows.
 
+use std::ops::DerefMut;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::agent::Agent;
-use crate::decision::Confidence;
 use crate::error::{Error, broken};
-use crate::guarantee::{CumulativeBudget, Guarantee};
 use crate::guarded::SnapshotHeader;
 use crate::linear::parameter_norm;
 use crate::monitor::OnBreach;
@@ -15,10 +15,10 @@ use crate::opb::OpbConfig;
 use crate::oplb::OplbConfig;
 use crate::parameters::{DELTA, Registered};
 use crate::play::Play;
-use crate::problem::{Model, Problem};
+use crate::problem::Problem;
 use crate::segmented::SegmentedConfig;
 
-/// Declares an enum of agents by their parameters, and its two ways to what is registered about them.
+/// Declares an enum of agents by their parameters; it dereferences to what is registered about the agent.
 #[macro_export]
 macro_rules! agents {
     ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident($config:ty),)* }) => {
@@ -30,14 +30,20 @@ macro_rules! agents {
             $($(#[$about])* $variant($config),)*
         }
 
-        impl $crate::Registry for $name {
-            fn registered(&self) -> &dyn $crate::toolkit::Registered {
+        impl $crate::Registry for $name {}
+
+        impl std::ops::Deref for $name {
+            type Target = dyn $crate::toolkit::Registered;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$variant(config) => config,)*
                 }
             }
+        }
 
-            fn registered_mut(&mut self) -> &mut dyn $crate::toolkit::Registered {
+        impl std::ops::DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut Self::Target {
                 match self {
                     $(Self::$variant(config) => config,)*
                 }
@@ -69,14 +75,10 @@ agents! {
     }
 }
 
-/// Agents as declared: an enum of their parameters, made by [`agents!`](crate::agents).
-pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
-    /// The agent's entry.
-    fn registered(&self) -> &dyn Registered;
-
-    /// The agent's entry, to change it.
-    fn registered_mut(&mut self) -> &mut dyn Registered;
-
+/// Agents as declared: an enum of their parameters, made by [`agents!`](crate::agents), which dereferences to one entry.
+pub trait Registry:
+    Clone + Serialize + DeserializeOwned + JsonSchema + DerefMut<Target = dyn Registered>
+{
     /// The registry described as JSON Schema: every kind of agent with its parameters, their types, defaults and
     /// meanings. The interfaces of banister are made from it.
     ///
@@ -115,50 +117,13 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
         })
     }
 
-    /// Name of the kind in configuration.
-    fn kind(&self) -> &'static str {
-        self.registered().kind()
-    }
-
-    /// Promise about its guardrails.
-    fn guarantee(&self) -> Guarantee {
-        self.registered().guarantee()
-    }
-
-    /// Extent of that promise, where it is a cumulative one.
-    fn budget(&self) -> CumulativeBudget {
-        self.registered().budget()
-    }
-
-    /// The least probability of the safe action in its policies.
-    fn floor(&self) -> f64 {
-        self.registered().floor()
-    }
-
-    /// True if it is for actions with features, which it may be offered anew in every round.
-    fn takes_features(&self) -> bool {
-        self.registered().takes_features()
-    }
-
-    /// Parameters of named arms that share a context.
-    fn model(&self) -> Model {
-        self.registered().model()
-    }
-
     /// L and S, how long it assumes feature vectors and parameters to be at most (S in units of the
     /// signals' ranges), where it assumes any such thing.
     fn assumed_norms(&self, problem: &Problem) -> (Option<f64>, Option<f64>) {
-        match self.clone().registered_mut().linear() {
+        match self.clone().linear() {
             None => (None, None),
             Some(keys) => (keys.norm, parameter_norm(*keys.parameter_norm, problem)),
         }
-    }
-
-    /// Name in results.
-    fn label(&self) -> String {
-        let config = self.registered();
-        let given = config.label().map(str::to_string);
-        given.unwrap_or_else(|| config.default_label())
     }
 
     /// δ, the probability with which the bounds in its certificates may fail.
@@ -166,19 +131,9 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
         self.clone().delta_mut().map_or(DELTA, |delta| *delta)
     }
 
-    /// Probabilities of its promises, where it states them.
-    fn confidence(&self) -> Option<Confidence> {
-        self.registered().confidence()
-    }
-
-    /// δ, to change it; `None` for an agent that has no such parameter.
-    fn delta_mut(&mut self) -> Option<&mut f64> {
-        self.registered_mut().delta()
-    }
-
     /// Fills in the horizon where the agent needs one and none is given.
     fn with_horizon(mut self, horizon: u64, unknown_safe_cost: bool) -> Self {
-        if let Some(given) = self.registered_mut().horizon(unknown_safe_cost) {
+        if let Some(given) = self.horizon(unknown_safe_cost) {
             given.get_or_insert(horizon);
         }
         self
@@ -187,7 +142,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// Fills in S where the agent assumes one and none is given: for callers who know how long the
     /// parameters are.
     fn with_parameter_norm(mut self, s: f64) -> Self {
-        if let Some(keys) = self.registered_mut().linear() {
+        if let Some(keys) = self.linear() {
             keys.parameter_norm.get_or_insert(s);
         }
         self
@@ -206,7 +161,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// # Ok::<(), banister::Error>(())
     /// ```
     fn resolved(mut self, problem: &Problem) -> Self {
-        if let Some(keys) = self.registered_mut().linear() {
+        if let Some(keys) = self.linear() {
             *keys.parameter_norm = parameter_norm(*keys.parameter_norm, problem);
             if let Some((lambda, default)) = keys.lambda {
                 lambda.get_or_insert(default);
@@ -217,7 +172,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
 
     /// Fills in the reaction to alarms where the agent is watched and none is given.
     fn with_on_breach(mut self, reaction: OnBreach) -> Self {
-        if let Some(given) = self.registered_mut().on_breach() {
+        if let Some(given) = self.on_breach() {
             given.get_or_insert(reaction);
         }
         self
@@ -226,7 +181,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// For callers that can only play whole actions: where an agent plays parts of them and does not declare how, it
     /// mixes them with the safe action ([`Play::Mixed`]).
     fn with_whole_actions(mut self) -> Self {
-        if let Some(given) = self.registered_mut().play() {
+        if let Some(given) = self.play() {
             given.get_or_insert(Play::Mixed);
         }
         self
@@ -236,13 +191,8 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
     /// one.
     fn plays_parts(&self) -> bool {
         let mut own = self.clone();
-        let play = own.registered_mut().play();
+        let play = own.play();
         play.is_some_and(|given| *given != Some(Play::Mixed))
-    }
-
-    /// The agent, ready to run.
-    fn build(&self, problem: &Problem) -> Result<Box<dyn Agent>, Error> {
-        self.registered().build(problem)
     }
 
     /// Takes up an agent where [`Agent::save`] left it, with what it was made from.
@@ -256,7 +206,7 @@ pub trait Registry: Clone + Serialize + DeserializeOwned + JsonSchema {
         let config: Self =
             serde_json::from_value(config.into()).map_err(|e| broken(e.to_string()))?;
         Ok(Restored {
-            agent: config.registered().restore(json)?,
+            agent: Registered::restore(&*config, json)?,
             problem,
             config,
         })

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
 use banister::toolkit::SegmentView;
-use banister::{ArmEstimate, ArmRanges, ArmWeights, Choice, Origin, Outcome, Registry as _, Round};
+use banister::{
+    ArmEstimate, ArmOffer, ArmRanges, ArmWeights, Ask, Choice, Event, Origin, Outcome, Round,
+};
 use banister_rivals::AgentConfig;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -387,7 +389,7 @@ impl Agent {
             };
             let taken = state
                 .announce()
-                .and_then(|()| state.agent.observe(&outcome));
+                .and_then(|()| state.agent.apply(&Event::Outcome(&outcome)));
             taken.map_err(|error| refused(error, &self.costs, &[reward], &costs))
         })?
     }
@@ -493,7 +495,9 @@ impl Agent {
     /// ('means do not change', True)
     #[getter]
     fn assumptions(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
-        let list = self.with(py, false, |state| state.agent.assumptions())?;
+        let list = self.with(py, false, |state| {
+            crate::state::assumptions(&mut *state.agent)
+        })?;
         Ok(list.into_iter().map(|a| (a.text, a.watched)).collect())
     }
 
@@ -552,9 +556,14 @@ impl Agent {
         let features = features.transpose()?;
         self.with(py, true, |state| {
             let features = features.as_deref();
-            let number = state.agent.add_arm(&name, features, &ranges, &weights)?;
+            state.agent.apply(&Event::ArmOffered(ArmOffer {
+                name: &name,
+                features,
+                ranges: &ranges,
+                weights: &weights,
+            }))?;
             state.refresh_arms();
-            Ok(number)
+            state.agent.view().arm_named(&name)
         })?
         .map_err(raise)
     }
@@ -565,7 +574,8 @@ impl Agent {
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            state.agent.retire_arm(number).map_err(raise)?;
+            let retired = state.agent.apply(&Event::ArmRetired(number));
+            retired.map_err(raise)?;
             state.refresh_arms();
             Ok(())
         })?
@@ -584,7 +594,8 @@ impl Agent {
         let weights = self::weights(weights)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            state.agent.set_weights(number, &weights).map_err(raise)
+            let told = state.agent.apply(&Event::Weights(number, &weights));
+            told.map_err(raise)
         })?
     }
 
@@ -595,7 +606,8 @@ impl Agent {
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            state.agent.forget_arm(number).map_err(raise)
+            let changed = state.agent.apply(&Event::ArmChanged(number));
+            changed.map_err(raise)
         })?
     }
 
@@ -629,13 +641,15 @@ impl Agent {
 
     /// Lifts over the safe arm, each as a dictionary.
     fn _lifts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let lifts = self.with(py, true, |state| state.agent.lifts(None))?;
-        to_python(py, &lifts)
+        let lifts = self.with(py, true, |state| state.agent.ask(Ask::Lifts(None)).lifts())?;
+        to_python(py, &lifts.unwrap_or_default())
     }
 
     /// Upper bound on what further learning could still earn, with its policy by number.
     fn _worth_left<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let left = self.with(py, true, |state| state.agent.worth_left())?;
+        let left = self.with(py, true, |state| {
+            state.agent.ask(Ask::WorthLeft).worth_left()
+        })?;
         to_python(py, &left)
     }
 
@@ -644,8 +658,10 @@ impl Agent {
     /// again.
     #[pyo3(signature = (settled=true))]
     fn settle(&self, py: Python<'_>, settled: bool) -> PyResult<()> {
-        self.with(py, true, |state| state.agent.settle(settled))?
-            .map_err(raise)
+        self.with(py, true, |state| {
+            state.agent.apply(&Event::Settled(settled))
+        })?
+        .map_err(raise)
     }
 
     /// True if it has settled.
@@ -682,7 +698,8 @@ impl Agent {
     fn _segments<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (views, set) = self.with(py, true, |state| {
             let count = state.agent.view().segment_policies;
-            (state.agent.segments(0..count), Arc::clone(&state.set))
+            let found = state.agent.ask(Ask::Segments(0..count)).segments();
+            (found.unwrap_or_default(), Arc::clone(&state.set))
         })?;
         views.iter().map(|view| view_of(py, view, &set)).collect()
     }

@@ -5,8 +5,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use banister::{
-    Agent, Decision, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Outcome, Problem,
-    Registry as _, Round,
+    Agent, Decision, Error, Event, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Problem, Round,
 };
 use banister_offline::{Features, Log, MAX_CHECKPOINTS, ReplayOptions, disjoint_features, replay};
 use banister_rivals::AgentConfig;
@@ -44,8 +43,10 @@ impl Agent for Moody {
         Ok(&self.decision)
     }
 
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
-        self.seen.push((outcome.action, outcome.reward));
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        if let Event::Outcome(outcome) = event {
+            self.seen.push((outcome.action, outcome.reward));
+        }
         Ok(())
     }
 }

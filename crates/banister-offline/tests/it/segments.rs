@@ -1,7 +1,7 @@
 //! Estimates by segment, and agents that learn from logs with segments.
 
 use banister::logs::Frequencies;
-use banister::{Agent, Guardrail, Opb, OpbConfig, Problem, Round, Segmented, SegmentedConfig};
+use banister::{Agent, Ask, Guardrail, Opb, OpbConfig, Problem, Round, Segmented, SegmentedConfig};
 use banister_offline::{
     Estimator, Log, Model, Options, ReplayOptions, Target, estimate, estimate_by_segment, replay,
     warm_start,
@@ -148,7 +148,8 @@ fn agents_learn_by_segment() {
     assert_eq!(not_taught.len(), 2);
     assert_eq!(agent.outcomes(), 301);
     let contexts = |agent: &mut Segmented| -> u64 {
-        agent.segments(0..9).iter().map(|own| own.contexts).sum()
+        let found = agent.ask(Ask::Segments(0..9)).segments().unwrap();
+        found.iter().map(|own| own.contexts).sum()
     };
     assert_eq!(contexts(&mut agent), 0);
     // A sample of the same traffic, each arm by lot.

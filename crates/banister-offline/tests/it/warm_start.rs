@@ -5,7 +5,8 @@ use crate::common;
 use banister::logs::Frequencies;
 use banister::monitor::AlarmKind;
 use banister::{
-    Agent, Choice, Error, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcome, Problem,
+    Agent, Choice, Error, Event, Guardrail, Opb, OpbConfig, Oplb, OplbConfig, Origin, Outcome,
+    Problem,
 };
 use banister_offline::{CheckedLog, Features, Log, disjoint_features, warm_start};
 use common::{Columns, World, rng, uniform};
@@ -53,7 +54,7 @@ fn by_hand(agent: &mut dyn Agent, columns: &Columns, features: impl Fn(usize) ->
                 &columns.costs[t..t + 1],
             )
         };
-        agent.observe(&outcome).unwrap();
+        agent.apply(&Event::Outcome(&outcome)).unwrap();
     }
 }
 

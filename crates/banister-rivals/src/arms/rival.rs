@@ -2,7 +2,7 @@
 
 use banister::guarantee::Guarantee;
 use banister::toolkit::{Answer, EstimatesState, Learner, Next, Shell, of_arm};
-use banister::{AgentView, ArmEstimate, Error, Fallback, Outcome, Problem};
+use banister::{Ask, Error, Event, Fallback, Findings, Outcome, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -74,7 +74,6 @@ impl ArmRival {
 pub struct RuleOnArms<C> {
     config: C,
     rival: ArmRival,
-    samples: bool,
     plan: Plan,
     /// π·u of the plan.
     costs: Vec<f64>,
@@ -98,18 +97,19 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
     const FIXED_ARMS: bool = true;
 
     fn new(problem: &Problem, config: &C) -> Result<(Shell, Self), Error> {
-        let mut rival = config.rival(problem)?;
+        let rival = config.rival(problem)?;
         let guardrails = rival.evidence.problem.guardrails.len();
-        let own = Self {
+        let mut own = Self {
             config: config.clone(),
-            samples: rival.rule.stream().is_some(),
             plan: Plan::new(rival.evidence.arms(), guardrails),
             costs: vec![0.0; guardrails],
             rival,
         };
         let problem = problem.check()?;
         problem.refuse_made("agents of other papers learn costs as they are: leave it out")?;
-        Ok((Shell::unwatched(problem), own))
+        let mut shell = Shell::unwatched(problem);
+        shell.samples = own.rival.rule.stream().is_some();
+        Ok((shell, own))
     }
 
     fn config(&self) -> &C {
@@ -165,20 +165,19 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
     /// Nothing watches it, so that learning never starts again.
     fn forget(&mut self, _: &mut Shell) {}
 
-    fn is_stale(&self, _: &Shell) -> bool {
-        self.samples
-    }
-
-    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
-        AgentView {
-            samples: self.samples,
-            ..view
+    fn follow(&mut self, _: &mut Shell, event: &Event) -> Next {
+        if let (Event::Reseeded { seed, stream }, Some(own)) = (event, self.rival.rule.stream()) {
+            *own = Stream::new(*seed, *stream);
         }
+        Next::Continue
     }
 
-    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        let Ask::Estimate(_, arm) = ask else {
+            return Findings::Unknown;
+        };
         let estimates = &self.rival.evidence.estimates;
-        of_arm(&shell.problem, estimates, (arm, arm), true)
+        Findings::Estimate(of_arm(&shell.problem, estimates, (arm, arm), true))
     }
 
     fn save(&mut self, _: &mut Shell) -> Result<RuleOnArmsState, Error> {
@@ -198,11 +197,5 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
             *stream = Stream::restore(saved);
         }
         rule.restore(evidence, &state.memory)
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        if let Some(own) = self.rival.rule.stream() {
-            *own = Stream::new(seed, stream);
-        }
     }
 }

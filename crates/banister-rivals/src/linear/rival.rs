@@ -9,7 +9,7 @@ use banister::toolkit::linear::{
     EvidenceState, Limit, Ridge, Setup, Tables, check_parameter_norm, upper_end, with_zero_costs,
 };
 use banister::toolkit::{Answer, Learner, Next, Shell, broken, of_intervals};
-use banister::{AgentView, ArmEstimate, ArmRanges, Error, Fallback, Outcome, Problem, Round};
+use banister::{ArmEstimate, Ask, Error, Event, Fallback, Findings, Outcome, Problem, Round};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,7 +118,6 @@ impl LinearRival {
 pub struct RuleOnFeatures<C> {
     config: C,
     rival: Parts,
-    samples: bool,
     /// True if only decisions that check may leave it.
     promised: bool,
     /// Thresholds in prediction units.
@@ -150,11 +149,12 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
 
     fn new(problem: &Problem, config: &C) -> Result<(Shell, Self), Error> {
         let LinearRival {
-            shell,
+            mut shell,
             evidence,
             mut rule,
             play,
         } = config.rival(problem)?;
+        shell.samples = rule.stream().is_some();
         let guardrails = shell.problem.guardrails.len();
         let signals = std::iter::zip(&shell.problem.guardrails, &evidence.signals[1..]);
         let own = Self {
@@ -163,7 +163,6 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
                 Guarantee::EveryRound | Guarantee::PerAction
             ),
             config: config.clone(),
-            samples: rule.stream().is_some(),
             thresholds: signals.map(|(g, s)| g.shown_threshold * s.scale).collect(),
             costs: vec![0.0; guardrails],
             prices: vec![0.0; guardrails],
@@ -235,8 +234,16 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
         upper_end(self.ends(safe, 0).1 + evidence.signals[0].offset)
     }
 
-    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
-        self.rival.evidence.check_outcome(shell, outcome)
+    fn check(&self, shell: &Shell, event: &Event) -> Result<(), Error> {
+        match event {
+            Event::Outcome(outcome) => self.rival.evidence.check_outcome(shell, outcome),
+            Event::ArmOffered(arm) => {
+                arm.ranges.refuse()?;
+                self.rival.evidence.check_arm(arm.name, arm.features)
+            }
+            event if event.is_optional() => Ok(()),
+            _ => Err(event.refusal()),
+        }
     }
 
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
@@ -261,46 +268,27 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
     /// Nothing watches it, so that learning never starts again.
     fn forget(&mut self, _: &mut Shell) {}
 
-    fn is_stale(&self, _: &Shell) -> bool {
-        self.samples
-    }
-
-    fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
-        AgentView {
-            samples: self.samples,
-            ..view
+    fn follow(&mut self, shell: &mut Shell, event: &Event) -> Next {
+        match event {
+            Event::ArmOffered(_) | Event::ArmRetired(_) => {
+                self.rival.evidence.arms_changed(&shell.arms);
+            }
+            Event::Reseeded { seed, stream } => {
+                if let Some(own) = self.rival.rule.stream() {
+                    *own = Stream::new(*seed, *stream);
+                }
+            }
+            _ => {}
         }
+        Next::Continue
     }
 
-    fn check_arm(
-        &self,
-        _: &Shell,
-        name: &str,
-        features: Option<&[f64]>,
-        ranges: &ArmRanges,
-    ) -> Result<(), Error> {
-        ranges.refuse()?;
-        self.rival.evidence.check_arm(name, features)
-    }
-
-    fn add_arm(&mut self, shell: &mut Shell) {
-        if let Some(x) = shell
-            .arms
-            .list()
-            .last()
-            .and_then(|arm| arm.features.as_ref())
-        {
-            self.rival.evidence.add_arm(x);
-        }
-    }
-
-    fn arms_changed(&mut self, _: &mut Shell) {
-        self.rival.evidence.arms_changed();
-    }
-
-    fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate {
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        let Ask::Estimate(_, action) = ask else {
+            return Findings::Unknown;
+        };
         self.rival.evidence.update_actions();
-        match self.rival.evidence.column(&shell.arms, action) {
+        Findings::Estimate(match self.rival.evidence.column(&shell.arms, action) {
             Some(column) => self.estimate_of(column),
             None => {
                 let unknown = vec![Interval::UNKNOWN; self.costs.len() + 1];
@@ -309,7 +297,7 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
                     ..of_intervals(&shell.problem, &unknown)
                 }
             }
-        }
+        })
     }
 
     fn save(&mut self, _: &mut Shell) -> Result<RuleOnFeaturesState, Error> {
@@ -328,12 +316,6 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
             *stream = Stream::restore(saved);
         }
         rule.restore(evidence, &state.memory)
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        if let Some(own) = self.rival.rule.stream() {
-            *own = Stream::new(seed, stream);
-        }
     }
 }
 

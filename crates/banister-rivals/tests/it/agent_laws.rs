@@ -14,6 +14,7 @@
 //! | a damaged snapshot | is an error, never a panic |
 //! | a set offered anew | is worth what the same set is that stays |
 
+use crate::common::verbs::Verbs as _;
 use banister::guarantee::Guarantee;
 use banister::monitor::AlarmKind;
 use banister::{
@@ -445,14 +446,14 @@ fn refused_input_is_told_beforehand_and_changes_nothing() {
                 },
                 ..case.outcome(report)
             };
-            let refused = agent.check(&outcome, 0).expect_err("checked");
+            let refused = agent.check_outcome(&outcome).expect_err("checked");
             assert_eq!(agent.observe(&outcome), Err(refused), "{case:?}");
             assert_eq!(agent.save(), before, "{case:?} {report:?}");
         }
         let round = Round::offering(&[0.1, 0.2, 0.3]);
         assert!(agent.decide(&round).is_err(), "{case:?}");
         assert_eq!(agent.save(), before);
-        assert_eq!(agent.check(&case.outcome(&good), 0), Ok(()));
+        assert_eq!(agent.check_outcome(&case.outcome(&good)), Ok(()));
         agent.observe(&case.outcome(&good)).expect("checked");
     }
 }

@@ -1,5 +1,6 @@
 //! Rounds of rivals allocate nothing once warm.
 
+use crate::common::verbs::Verbs as _;
 use banister::{Choice, Outcome, Problem, Registry as _, Round};
 use banister_rivals::AgentConfig;
 use common::{Random, at_most, problem};

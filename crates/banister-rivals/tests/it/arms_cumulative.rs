@@ -2,7 +2,6 @@
 
 use crate::arms_reference;
 use crate::common::player::Inspect as _;
-use banister::Registry as _;
 
 use arms_reference::*;
 use banister_rivals::AgentConfig;

@@ -3,8 +3,8 @@
 
 use crate::common;
 use crate::common::player::Player;
+use crate::common::verbs::Verbs as _;
 use crate::worlds;
-use banister::Registry as _;
 
 use common::Random;
 use common::linear::{Matrix, dot, length, log_det, solve};

@@ -1,6 +1,7 @@
 //! Guarantees of linear rivals on true parameters; agents without one are seen to violate.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 use crate::worlds;
 
 use crate::common::player::Player;

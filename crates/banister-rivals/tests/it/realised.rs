@@ -2,10 +2,11 @@
 
 use crate::common::Random;
 use crate::common::linear::{dot, unit};
+use crate::common::verbs::Verbs as _;
 use crate::counting;
 
 use crate::common::player::Player;
-use banister::{Agent, Guardrail, Outcome, Problem, Registry as _, Round, SignalConfig};
+use banister::{Agent, Guardrail, Outcome, Problem, Round, SignalConfig};
 use banister_rivals::AgentConfig;
 use serde_json::json;
 

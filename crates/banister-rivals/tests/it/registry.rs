@@ -187,7 +187,7 @@ fn grids_change_the_declared_constants_and_nothing_else() {
         }
         let declared = |agent: &AgentConfig| serde_json::to_value(agent).expect("JSON");
         let before = declared(&default);
-        let mut labels: Vec<String> = grid.iter().map(AgentConfig::label).collect();
+        let mut labels: Vec<String> = grid.iter().map(|own| own.label()).collect();
         labels.sort();
         labels.dedup();
         assert_eq!(labels.len(), grid.len(), "{kind}: labels differ");

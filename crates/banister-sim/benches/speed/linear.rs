@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use banister::oplb::{OplbRadius, Solver};
 use banister::solve::Status;
-use banister::{Agent as _, Guardrail, Link, Oplb, OplbConfig, Outcome, Problem, Round};
+use banister::{Agent as _, Event, Guardrail, Link, Oplb, OplbConfig, Outcome, Problem, Round};
 use banister_sim::{ExperimentConfig, Options, Progress};
 use ndarray::Array2;
 use ndarray::linalg::general_mat_mul;
@@ -121,7 +121,7 @@ fn play(d: usize, k: usize, fresh: bool, config: &OplbConfig) -> Result<Rounds, 
         let reward = f64::from(u8::from(world.unit() < dot(&world.theta, &x)));
         let cost = f64::from(u8::from(world.unit() < dot(&world.mu, &x)));
         let started = Instant::now();
-        agent.observe(&Outcome::of_features(&x, reward, &[cost]))?;
+        agent.apply(&Event::Outcome(&Outcome::of_features(&x, reward, &[cost])))?;
         let observed = nanoseconds(started);
         times.push(if whole { decided + observed } else { decided });
     }

@@ -1,6 +1,6 @@
 //! Outcomes on their way: late, out of order, in batches.
 
-use banister::{Agent, Choice, Claim, Error, Origin, Outcome};
+use banister::{Agent, Choice, Claim, Error, Event, Origin, Outcome};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -133,7 +133,7 @@ impl DelayQueue {
         for late in &self.waiting.outcomes {
             let (x, later) = features.split_at(late.length);
             let (c, others) = costs.split_at(self.guardrails);
-            agent.observe(&Outcome {
+            agent.apply(&Event::Outcome(&Outcome {
                 action: late.action,
                 choice: if late.in_context {
                     Choice::Context(x)
@@ -148,7 +148,7 @@ impl DelayQueue {
                 origin: Origin::Announced(late.decision),
                 time: None,
                 claims: claimed(late),
-            })?;
+            }))?;
             (features, costs) = (later, others);
         }
         self.waiting.outcomes.clear();

@@ -1,6 +1,6 @@
 //! The rounds of a run: decide, judge, draw, pull, observe.
 
-use banister::{Agent, Choice, Claim, Decision, Error, Origin, Outcome, Pending};
+use banister::{Agent, Choice, Claim, Decision, Error, Event, Origin, Outcome, Pending};
 use rand_chacha::ChaCha8Rng;
 
 use super::delay::DelayQueue;
@@ -164,17 +164,17 @@ impl Episode {
                 continue;
             }
             if instant {
-                agent.observe(&outcome)?;
+                agent.apply(&Event::Outcome(&outcome))?;
                 continue;
             }
-            agent.announce(&Pending {
+            agent.apply(&Event::Drawn(&Pending {
                 decision: t + 1,
                 action,
                 segment: outcome.segment,
                 safe_probability: Some(safe_probability),
                 excess: &self.excess,
                 time: None,
-            })?;
+            }))?;
             (self.queue).push(t, &outcome, segment, &mut self.rng);
             self.queue.deliver(t, agent, segments)?;
         }

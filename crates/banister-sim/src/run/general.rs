@@ -1,6 +1,6 @@
 //! Runs in worlds: whatever a round brings, it is judged against the best policy of its own.
 
-use banister::{Agent, Choice, Error, Origin, Outcome, Round};
+use banister::{Agent, Choice, Error, Event, Origin, Outcome, Round};
 
 use super::best::BestPolicy;
 use super::environment::RunEnvironment;
@@ -94,7 +94,7 @@ impl RunEnvironment for GeneralActions<'_> {
     fn warm(&mut self, agent: &mut dyn Agent) -> Result<(), Error> {
         for outcome in self.run.logged()? {
             let segment = self.segments().get(outcome.segment);
-            agent.observe(&Outcome {
+            agent.apply(&Event::Outcome(&Outcome {
                 choice: self.choice(&outcome.features),
                 segment: segment.map(String::as_str),
                 origin: Origin::Sampled {
@@ -102,7 +102,7 @@ impl RunEnvironment for GeneralActions<'_> {
                     is_blind: true,
                 },
                 ..Outcome::of_arm(outcome.action, outcome.reward, &outcome.costs)
-            })?;
+            }))?;
         }
         Ok(())
     }

@@ -7,8 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use banister::{Error, Registry as _};
-use banister_rivals::AgentConfig;
+use banister::Error;
 use rayon::prelude::*;
 
 use super::environment::RunEnvironment;
@@ -158,7 +157,7 @@ fn run_once(
         }));
     }
     let config = experiment.agents[agent].1.config();
-    let floor = config.map_or(0.0, AgentConfig::floor);
+    let floor = config.map_or(0.0, |config| config.floor());
     match &experiment.environment.dynamics {
         Dynamics::Fixed(arms) => {
             let mut environment = FixedActions::new(experiment, arms, floor);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use banister::{Agent, Decision, Error, Outcome, Round};
+use banister::{Agent, Decision, Error, Event, Round};
 use banister_sim::compare::{Agents, Comparison, Entry, Interval95, pairs};
 use banister_sim::{AgentSource, CustomAgent, ExperimentConfig, Options, Progress};
 use serde_json::json;
@@ -52,7 +52,10 @@ impl Agent for Recorder {
         self.decision.policy = vec![(arm, 1.0)];
         Ok(&self.decision)
     }
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        let Event::Outcome(outcome) = event else {
+            return Ok(());
+        };
         self.round += 1;
         let signals = (outcome.reward, outcome.costs[0]);
         self.seen.lock().expect("alone")[outcome.action].push(signals);
@@ -200,8 +203,10 @@ impl Agent for Still {
         self.0.policy = vec![(2, 1.0)];
         Ok(&self.0)
     }
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
-        self.1.lock().expect("alone")[0].push((outcome.reward, 0.0));
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        if let Event::Outcome(outcome) = event {
+            self.1.lock().expect("alone")[0].push((outcome.reward, 0.0));
+        }
         Ok(())
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use banister::{
-    Agent, Choice, Decision, Error, Fallback, OpbConfig, OplbConfig, Origin, Outcome, Pending,
-    Registry as _, Round,
+    Agent, Choice, Decision, Error, Event, Fallback, OpbConfig, OplbConfig, Origin, Registry as _,
+    Round,
 };
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
@@ -42,7 +42,7 @@ impl Agent for Fixed {
         Ok(&self.decision)
     }
 
-    fn observe(&mut self, _: &Outcome) -> Result<(), Error> {
+    fn apply(&mut self, _: &Event) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -210,13 +210,16 @@ impl Agent for Noting {
         Ok(&self.decision)
     }
 
-    // The table of policies is asked for in every segment before each round; decisions are what is announced.
-    fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
-        self.t = pending.decision;
-        Ok(())
-    }
-
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
+    // The table of policies is asked for in every segment before each round; decisions are what is drawn.
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        let outcome = match event {
+            Event::Drawn(pending) => {
+                self.t = pending.decision;
+                return Ok(());
+            }
+            Event::Outcome(outcome) => outcome,
+            other => panic!("{other:?}"),
+        };
         let Origin::Announced(decision) = outcome.origin else {
             panic!("{:?}", outcome.origin)
         };

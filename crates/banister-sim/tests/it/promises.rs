@@ -1,7 +1,7 @@
 //! Sums of excesses, verdicts on promises, leaderboards by promise, and paired differences that hold at once.
 
 use banister::guarantee::{CumulativeBudget, Guarantee};
-use banister::{Agent, Decision, Error, Outcome, Round};
+use banister::{Agent, Decision, Error, Event, Round};
 use banister_sim::compare::{
     Agents, Comparison, Entry, PromiseVerdict, leaderboard, overall, pairs,
 };
@@ -25,7 +25,7 @@ impl Agent for InTurn {
         self.1 += 1;
         Ok(&self.2)
     }
-    fn observe(&mut self, _: &Outcome) -> Result<(), Error> {
+    fn apply(&mut self, _: &Event) -> Result<(), Error> {
         Ok(())
     }
 }

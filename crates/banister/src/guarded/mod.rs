@@ -18,17 +18,13 @@ mod learner;
 mod shell;
 mod snapshot;
 
-use std::ops::Range;
-
-use crate::agent::{Agent, AgentView, AlarmAnswer};
-use crate::arm_estimate::{ArmEstimate, SegmentView};
+use crate::agent::{Agent, AgentView};
 use crate::decision::{Decision, Fallback};
 use crate::error::Error;
-use crate::floors::Floors;
-use crate::lift::{ArmLift, WorthLeft};
-use crate::monitor::{Assumption, Next};
-use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Problem};
-use crate::round::{Outcome, Pending, Round};
+use crate::event::{AlarmAnswer, Ask, Event, Findings};
+use crate::monitor::Next;
+use crate::problem::{CheckedProblem, Problem};
+use crate::round::{Outcome, Round};
 pub use learner::Learner;
 pub use shell::Shell;
 pub use snapshot::SnapshotHeader;
@@ -83,11 +79,6 @@ impl<L: Learner> Guarded<L> {
         &self.shell.decision
     }
 
-    #[inline]
-    fn is_stale(&self) -> bool {
-        self.shell.is_stale() || self.learner.is_stale(&self.shell)
-    }
-
     /// The policy for the actions that the learner has entered.
     #[inline]
     pub(crate) fn publish(&mut self, only_safe: Option<Fallback>) -> &Decision {
@@ -97,9 +88,9 @@ impl<L: Learner> Guarded<L> {
             self.publish_safe(reason);
             // The reason may be gone the next time.
             self.shell.stale = true;
-        } else if self.is_stale() {
+        } else if self.shell.is_stale() {
             self.shell.begin_decision();
-            self.shell.stale = false;
+            self.shell.stale = self.shell.samples;
             if let Err(reason) = self.learner.plan(&mut self.shell) {
                 self.publish_safe(reason);
             }
@@ -172,17 +163,71 @@ impl<L: Learner> Guarded<L> {
         self.shell.stale = true;
     }
 
-    fn arms_changed(&mut self) {
-        self.learner.arms_changed(&mut self.shell);
-        self.shell.stale = true;
+    /// Refuses an event that is no outcome, but for what taking it refuses before it changes anything: ranges and
+    /// weights of an arm.
+    fn check_change(&self, event: &Event) -> Result<(), Error> {
+        let shell = &self.shell;
+        match event {
+            Event::ArmOffered(_) | Event::ArmRetired(_) if L::FIXED_ARMS => Err(event.refusal()),
+            Event::ArmOffered(arm) if shell.arms.retired(arm.name).is_some() => arm.ranges.refuse(),
+            Event::ArmOffered(arm) => {
+                shell.arms.check_new(arm.name)?;
+                self.learner.check(shell, event)
+            }
+            Event::ArmRetired(arm) => shell.check_retired(*arm),
+            Event::Weights(arm, _) => shell.check_number(*arm),
+            Event::ArmChanged(arm) => {
+                shell.check_number(*arm)?;
+                self.learner.check(shell, event)
+            }
+            Event::Floors(floors) if **floors == shell.floors => Ok(()),
+            Event::Floors(floors) => {
+                floors.check(shell.arms.len(), shell.safe)?;
+                self.learner.check(shell, event)
+            }
+            Event::Answered(AlarmAnswer::OnBreach(_)) if !shell.monitor.is_on() => {
+                Err(event.refusal())
+            }
+            Event::Answered(AlarmAnswer::OnBreach(on_breach)) => {
+                shell.monitor.check_on_breach(*on_breach)
+            }
+            _ => self.learner.check(shell, event),
+        }
     }
 
-    /// Refuses a change of arms where they are fixed.
-    fn check_fixed(&self, arm: impl std::fmt::Display) -> Result<(), Error> {
-        if L::FIXED_ARMS {
-            let allowed = "the arms of this agent are fixed";
-            return Err(Error::invalid("arm", arm, allowed));
+    /// Takes a checked event that is no outcome.
+    fn take(&mut self, event: &Event) -> Result<(), Error> {
+        let Self { shell, learner } = self;
+        match event {
+            Event::ArmOffered(arm) => match shell.arms.retired(arm.name) {
+                Some(known) => {
+                    if !arm.weights.is_empty() {
+                        self.apply(&Event::Weights(known, arm.weights))?;
+                    }
+                    self.shell.arms.offer(known, true);
+                }
+                None => shell.add_arm(arm)?,
+            },
+            Event::ArmRetired(arm) => shell.arms.offer(*arm, false),
+            Event::Weights(arm, weights) => shell.set_weights(*arm, weights)?,
+            Event::Floors(floors) if **floors == shell.floors => return Ok(()),
+            Event::Floors(floors) => shell.floors.clone_from(floors),
+            Event::Answered(AlarmAnswer::Acknowledge) => shell.monitor.acknowledge(),
+            Event::Answered(AlarmAnswer::OnBreach(on_breach)) => {
+                return shell.monitor.set_on_breach(*on_breach);
+            }
+            // Numbers increase; one that does not says nothing new.
+            Event::Drawn(own) if !shell.monitor.announce(own.decision) => return Ok(()),
+            Event::Drawn(_) | Event::Lost(_) => {
+                let next = learner.follow(shell, event);
+                self.follow(next);
+                return Ok(());
+            }
+            _ => {}
         }
+        let next = self.learner.follow(&mut self.shell, event);
+        self.shell.stale = true;
+        self.follow(next);
         Ok(())
     }
 }
@@ -194,15 +239,33 @@ impl<L: Learner> Agent for Guarded<L> {
         Ok(self.publish(round.only_safe))
     }
 
-    fn check(&self, outcome: &Outcome, others: u64) -> Result<(), Error> {
-        self.learner.check(&self.shell, outcome)?;
-        self.shell.check_claims(outcome)?;
-        self.shell.check_signals(outcome, others)
+    fn check(&self, event: &Event, others: u64) -> Result<(), Error> {
+        let shell = &self.shell;
+        if let Event::Outcome(outcome) = event {
+            self.learner.check(shell, event)?;
+            shell.check_claims(outcome)?;
+            return shell.check_signals(outcome, others);
+        }
+        self.check_change(event)?;
+        let trial = || CheckedProblem::clone(&shell.problem);
+        match event {
+            Event::Weights(arm, weights) => trial().set_weights(*arm, weights),
+            Event::ArmOffered(arm) => match shell.arms.retired(arm.name) {
+                None => trial().add_arm(arm.ranges, arm.weights),
+                Some(_) if arm.weights.is_empty() => Ok(()),
+                Some(known) => trial().set_weights(known, arm.weights),
+            },
+            _ => Ok(()),
+        }
     }
 
     #[inline]
-    fn observe(&mut self, outcome: &Outcome) -> Result<(), Error> {
-        self.learner.check(&self.shell, outcome)?;
+    fn apply(&mut self, event: &Event) -> Result<(), Error> {
+        let Event::Outcome(outcome) = event else {
+            self.check_change(event)?;
+            return self.take(event);
+        };
+        self.learner.check(&self.shell, event)?;
         self.shell.check_claims(outcome)?;
         let holds = self.shell.holds(outcome);
         if !holds || self.shell.is_full() || !self.shell.is_timed(outcome) {
@@ -212,22 +275,30 @@ impl<L: Learner> Agent for Guarded<L> {
         Ok(())
     }
 
-    fn announce(&mut self, pending: &Pending) -> Result<(), Error> {
-        let next = self.learner.announce(&mut self.shell, pending)?;
-        self.follow(next);
-        Ok(())
-    }
-
-    fn give_up(&mut self, pending: &Pending) -> Result<(), Error> {
-        let next = self.learner.give_up(&mut self.shell, pending)?;
-        self.follow(next);
-        Ok(())
-    }
-
-    fn copy(&self) -> Option<Box<dyn Agent>> {
-        let learner = self.learner.copy()?;
-        let shell = self.shell.clone();
-        Some(Box::new(Self { shell, learner }))
+    fn ask(&mut self, ask: Ask) -> Findings {
+        match ask {
+            Ask::Estimate(round, action) => {
+                let told = match round.time {
+                    Some(_) => self.shell.tell_time(round.time),
+                    None => Ok(()),
+                };
+                let entered = told.and_then(|()| self.learner.enter(&mut self.shell, round));
+                self.renew();
+                if entered.is_err() || action >= self.shell.actions() {
+                    return Findings::Unknown;
+                }
+            }
+            Ask::Segments(_) => self.renew(),
+            Ask::Assumptions if self.shell.monitor.is_on() => {
+                let mut list = self.shell.monitor.assumptions(&self.shell.problem);
+                let own = self.learner.ask(&mut self.shell, ask).assumptions();
+                list.extend(own.into_iter().flatten());
+                return Findings::Assumptions(list);
+            }
+            Ask::Assumptions => return Findings::Unknown,
+            Ask::Lifts(_) | Ask::WorthLeft => {}
+        }
+        self.learner.ask(&mut self.shell, ask)
     }
 
     fn view(&self) -> AgentView<'_> {
@@ -237,125 +308,18 @@ impl<L: Learner> Agent for Guarded<L> {
             safe: shell.safe,
             actions: shell.actions(),
             outcomes: shell.outcomes,
-            is_stale: self.is_stale(),
+            is_stale: shell.is_stale(),
+            samples: shell.samples,
             monitor: shell.monitor.is_on().then_some(&shell.monitor),
             ..AgentView::default()
         })
     }
 
-    fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
-        if round.time.is_some() {
-            self.shell.tell_time(round.time).ok()?;
-        }
-        self.learner.enter(&mut self.shell, round).ok()?;
-        self.renew();
-        let is_known = action < self.shell.actions();
-        is_known.then(|| self.learner.estimate(&mut self.shell, action))
-    }
-
-    fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
-        self.renew();
-        self.learner.segments(&mut self.shell, places)
-    }
-
-    fn lifts(&mut self, signal: Option<usize>) -> Vec<ArmLift> {
-        self.learner.lifts(&mut self.shell, signal)
-    }
-
-    fn worth_left(&mut self) -> Option<WorthLeft> {
-        self.learner.worth_left(&mut self.shell)
-    }
-
-    fn settle(&mut self, settled: bool) -> Result<(), Error> {
-        self.learner.settle(&mut self.shell, settled)
-    }
-
-    fn assumptions(&self) -> Vec<Assumption> {
-        if !self.shell.monitor.is_on() {
-            return Vec::new();
-        }
-        let mut list = self.shell.monitor.assumptions(&self.shell.problem);
-        list.extend(self.learner.assumption());
-        list
-    }
-
-    fn answer_alarms(&mut self, answer: AlarmAnswer) -> Result<(), Error> {
-        match answer {
-            AlarmAnswer::OnBreach(_) if !self.shell.monitor.is_on() => {
-                let allowed = "nothing watches this agent, so that there are no alarms";
-                Err(Error::invalid("on_breach", "given", allowed))
-            }
-            AlarmAnswer::OnBreach(on_breach) => self.shell.monitor.set_on_breach(on_breach),
-            AlarmAnswer::Acknowledge => {
-                self.shell.monitor.acknowledge();
-                self.learner.acknowledge(&mut self.shell);
-                self.shell.stale = true;
-                Ok(())
-            }
-        }
-    }
-
-    fn add_arm(
-        &mut self,
-        name: &str,
-        features: Option<&[f64]>,
-        ranges: &ArmRanges,
-        weights: &ArmWeights,
-    ) -> Result<usize, Error> {
-        self.check_fixed(name)?;
-        if let Some(arm) = self.shell.arms.retired(name) {
-            ranges.refuse()?;
-            if !weights.is_empty() {
-                self.set_weights(arm, weights)?;
-            }
-            self.shell.arms.offer(arm, true);
-            self.arms_changed();
-            return Ok(arm);
-        }
-        self.shell.arms.check_new(name)?;
-        self.learner
-            .check_arm(&self.shell, name, features, ranges)?;
-        self.shell.add_arm(name, features, ranges, weights)?;
-        self.learner.add_arm(&mut self.shell);
-        self.arms_changed();
-        Ok(self.shell.arms.len() - 1)
-    }
-
-    fn retire_arm(&mut self, arm: usize) -> Result<(), Error> {
-        self.check_fixed(arm)?;
-        self.shell.check_retired(arm)?;
-        self.shell.arms.offer(arm, false);
-        self.arms_changed();
-        Ok(())
-    }
-
-    fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), Error> {
-        self.shell.check_number(arm)?;
-        self.shell.set_weights(arm, weights)?;
-        self.learner.follow_weights(&mut self.shell);
-        self.shell.stale = true;
-        Ok(())
-    }
-
-    fn set_floors(&mut self, floors: &Floors) -> Result<(), Error> {
-        if *floors == self.shell.floors {
-            return Ok(());
-        }
-        floors.check(self.shell.arms.len(), self.shell.safe)?;
-        self.learner.check_floors(floors)?;
-        self.shell.floors = floors.clone();
-        self.arms_changed();
-        Ok(())
-    }
-
-    fn forget_arm(&mut self, arm: usize) -> Result<(), Error> {
-        self.shell.check_number(arm)?;
-        self.learner.forget_arm(&mut self.shell, arm)
-    }
-
-    fn reseed(&mut self, seed: u64, stream: u64) {
-        self.learner.reseed(seed, stream);
-        self.shell.stale = true;
+    fn copy(&self) -> Option<Box<dyn Agent>> {
+        Some(Box::new(Self {
+            learner: L::COPY?(&self.learner),
+            shell: self.shell.clone(),
+        }))
     }
 
     fn save(&mut self) -> Result<String, Error> {

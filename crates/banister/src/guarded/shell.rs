@@ -11,9 +11,10 @@ use crate::certificate::{Answer, Certifier};
 use crate::decision::{Confidence, Decision, Fallback};
 use crate::error::{Error, broken, finite};
 use crate::estimate::Changed;
+use crate::event::ArmOffer;
 use crate::floors::Floors;
 use crate::monitor::{Monitor, MonitorConfig, Next, Origin, Watched};
-use crate::problem::{ArmRanges, ArmWeights, CheckedProblem, Claim, DriftUnit, Standard};
+use crate::problem::{ArmWeights, CheckedProblem, Claim, DriftUnit, Standard};
 use crate::round::{Choice, Outcome, Pending};
 
 /// End of a policy's use, on a grid: of `reach` decisions or seconds.
@@ -44,6 +45,8 @@ pub struct Shell {
     pub outcomes: u64,
     /// True if something that the policy rests on has changed.
     pub stale: bool,
+    /// True if it draws random numbers to decide, so that every policy is another one.
+    pub samples: bool,
     /// Number of the safe action in the round.
     pub safe: usize,
     /// Number of actions in the round, where they were offered by features.
@@ -109,6 +112,7 @@ impl Shell {
             arms: Arms::new(&problem.declared.arms),
             outcomes: 0,
             stale: true,
+            samples: false,
             safe: problem.declared.safe,
             offered: None,
             safe_costs: vec![0.0; guardrails],
@@ -495,20 +499,14 @@ impl Shell {
     }
 
     /// Adds an arm that was checked.
-    pub(super) fn add_arm(
-        &mut self,
-        name: &str,
-        features: Option<&[f64]>,
-        ranges: &ArmRanges,
-        weights: &ArmWeights,
-    ) -> Result<(), Error> {
-        Arc::make_mut(&mut self.problem).add_arm(ranges, weights)?;
+    pub(super) fn add_arm(&mut self, arm: &ArmOffer) -> Result<(), Error> {
+        Arc::make_mut(&mut self.problem).add_arm(arm.ranges, arm.weights)?;
         self.arms.push(Arm {
-            name: name.to_string(),
+            name: arm.name.to_string(),
             offered: true,
-            features: features.map(<[f64]>::to_vec),
-            ranges: ranges.clone(),
-            weights: weights.clone(),
+            features: arm.features.map(<[f64]>::to_vec),
+            ranges: arm.ranges.clone(),
+            weights: arm.weights.clone(),
         });
         Ok(())
     }

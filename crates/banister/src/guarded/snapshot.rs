@@ -12,6 +12,7 @@ use super::{Guarded, Learner};
 use crate::agent::Agent as _;
 use crate::arms::Arm;
 use crate::error::{Error, broken};
+use crate::event::Event;
 use crate::floors::Floors;
 use crate::monitor::MonitorState;
 use crate::parameters::Registered as _;
@@ -93,10 +94,7 @@ impl<L: Learner> Guarded<L> {
             return Err(broken(format!("its agent is `{}`", snapshot.kind)));
         }
         agent.restore_arms(&snapshot.arms)?;
-        if !snapshot.floors.is_empty() {
-            let told = agent.set_floors(&snapshot.floors);
-            told.map_err(|error| broken(error.to_string()))?;
-        }
+        agent.repeat(&Event::Floors(&snapshot.floors))?;
         let Self { shell, learner } = &mut agent;
         shell.restore_told(snapshot.told)?;
         (shell.monitor).restore(&shell.problem, snapshot.monitor)?;
@@ -124,26 +122,22 @@ impl<L: Learner> Guarded<L> {
             return Err(broken("`arms` does not begin with those of its problem"));
         }
         for arm in &arms[declared..] {
-            let Arm {
-                name,
-                features,
-                ranges,
-                weights,
-                ..
-            } = arm;
-            (self.add_arm(name, features.as_deref(), ranges, weights))
-                .map_err(|error| broken(format!("arm `{}`: {error}", arm.name)))?;
+            self.repeat(&Event::ArmOffered(arm.offer()))?;
         }
         for (number, arm) in arms.iter().enumerate() {
             if number < declared && !arm.weights.is_empty() {
-                let told = self.set_weights(number, &arm.weights);
-                told.map_err(|error| broken(error.to_string()))?;
+                self.repeat(&Event::Weights(number, &arm.weights))?;
             }
             if !arm.offered {
-                (self.retire_arm(number)).map_err(|error| broken(error.to_string()))?;
+                self.repeat(&Event::ArmRetired(number))?;
             }
         }
         Ok(())
+    }
+
+    /// Takes an event that the saved agent took.
+    fn repeat(&mut self, event: &Event) -> Result<(), Error> {
+        self.apply(event).map_err(|error| broken(error.to_string()))
     }
 
     pub(super) fn write(&mut self) -> Result<String, Error> {

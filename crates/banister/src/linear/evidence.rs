@@ -321,8 +321,12 @@ impl Evidence {
     }
 
     /// Other arms are on offer: the next round has to take them up.
-    pub fn arms_changed(&mut self) {
+    pub fn arms_changed(&mut self, arms: &Arms) {
         self.on_offer = OnOffer::Nothing;
+        let added = arms.list().iter().skip(self.arms());
+        for x in added.filter_map(|arm| arm.features.as_ref()) {
+            self.arms.extend_from_slice(x);
+        }
     }
 
     /// Refuses an arm that cannot be added.
@@ -344,11 +348,6 @@ impl Evidence {
             return Err(Error::invalid("features", "absent", allowed));
         };
         self.check_features(x)
-    }
-
-    /// Takes up an arm that was checked.
-    pub fn add_arm(&mut self, features: &[f64]) {
-        self.arms.extend_from_slice(features);
     }
 
     /// Number of arms with features of their own.

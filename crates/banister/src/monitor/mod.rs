@@ -199,16 +199,22 @@ impl Monitor {
         self.saved.on_breach.unwrap_or(self.config.on_breach)
     }
 
-    /// Changes the reaction to alarms from now on; those there are stay as they were raised. Where learning again needs a
-    /// share of δ in every epoch, it has to be declared; then one may turn to another reaction, and back.
+    /// Changes the reaction to alarms from now on; those there are stay as they were raised.
     pub fn set_on_breach(&mut self, on_breach: OnBreach) -> Result<(), Error> {
+        self.check_on_breach(on_breach)?;
+        self.saved.on_breach = Some(on_breach).filter(|&own| own != self.config.on_breach);
+        Ok(())
+    }
+
+    /// Where learning again needs a share of δ in every epoch, it has to be declared; then one may turn to another
+    /// reaction, and back.
+    pub(crate) fn check_on_breach(&self, on_breach: OnBreach) -> Result<(), Error> {
         let relearns = self.config.relearns_by_place || self.config.on_breach == OnBreach::Relearn;
         if on_breach == OnBreach::Relearn && !relearns {
             let allowed = "learning again needs a share of δ that is kept for it from the start: declare it so in a new \
                            experiment";
             return Err(Error::invalid("on_breach", "relearn", allowed));
         }
-        self.saved.on_breach = Some(on_breach).filter(|&own| own != self.config.on_breach);
         Ok(())
     }
 

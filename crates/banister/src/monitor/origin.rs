@@ -21,7 +21,7 @@ pub enum Origin {
     /// The agent's own, right after the one before: nothing was pending in between.
     #[default]
     Immediate,
-    /// The agent's own, by the number it was announced under ([`crate::Agent::announce`]); outcomes come in any order.
+    /// The agent's own, by the number under which it was drawn ([`crate::Event::Drawn`]); outcomes come in any order.
     Announced(u64),
     /// The agent's own, late but in the order of decisions.
     InOrder(u64),

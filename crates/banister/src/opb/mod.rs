@@ -24,15 +24,14 @@ use crate::arm_estimate::{ArmEstimate, of_arm};
 use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
 use crate::estimate::{Changed, Estimates, EstimatesState};
-use crate::floors::Floors;
+use crate::event::{ArmOffer, Ask, Event, Findings};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Count, Interval, Intervals};
-use crate::lift::{ArmLift, WorthLeft};
 use crate::monitor::Next;
 use crate::optimism::{LpPlan, Planner, check_floor};
 use crate::parameters::Registered as _;
 use crate::problem::{ArmRanges, ArmWeights, Problem};
-use crate::round::{Outcome, Pending};
+use crate::round::Outcome;
 use crate::safe_cost::{TZeroRule, TZeroState, UnknownSafeCost};
 use crate::waiting::Waiting;
 use config::CheckedOpb;
@@ -131,7 +130,7 @@ impl Opb {
         let holds = self.shell.holds(&outcome);
         let is_plain = holds && arm < self.shell.arms.len() && self.shell.is_timed(&outcome);
         if !is_plain || self.shell.is_full() {
-            self.check(&outcome, 0)?;
+            self.check(&Event::Outcome(&outcome), 0)?;
         }
         self.learn_checked(&outcome, holds);
         Ok(())
@@ -143,7 +142,13 @@ impl Opb {
     /// pull. Only the paper's own radii count the arms they were made for.
     pub fn add_arm(&mut self, name: &str) -> Result<usize, Error> {
         let (ranges, weights) = (ArmRanges::default(), ArmWeights::default());
-        crate::Agent::add_arm(self, name, None, &ranges, &weights)
+        self.apply(&Event::ArmOffered(ArmOffer {
+            name,
+            features: None,
+            ranges: &ranges,
+            weights: &weights,
+        }))?;
+        self.view().arm_named(name)
     }
 
     /// Outcomes that arrived for each arm.
@@ -162,6 +167,7 @@ impl Learner for ArmLearner {
     type Config = OpbConfig;
     type State = ArmLearnerState;
     const KEEPS_SUMS: bool = true;
+    const COPY: Option<fn(&Self) -> Self> = Some(Self::clone);
 
     fn new(problem: &Problem, config: &OpbConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
@@ -270,87 +276,75 @@ impl Learner for ArmLearner {
         self.refresh_all(shell);
     }
 
-    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        self.forget_signals(shell, arm, 0..=shell.problem.width() - 1);
-        Ok(())
-    }
-
-    fn follow_weights(&mut self, shell: &mut Shell) {
-        self.estimates.follow_weights(&shell.problem);
-        self.arms_changed(shell);
-    }
-    fn copy(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-
-    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.check_number(pending.action)?;
-        self.estimates.number(pending.action);
-        if shell.monitor.announce(pending.decision) {
-            self.waiting.announce(pending.action);
-            if let Some(sums) = &mut self.sums {
-                sums.announce(pending.decision, pending.action);
-                shell.stale = true;
-            }
-        }
-        Ok(Next::Continue)
-    }
-
-    fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.check_number(pending.action)?;
-        if shell
-            .monitor
-            .is_waited_for(pending.decision, pending.action)
-        {
-            self.waiting.end(pending.action);
-        }
-        Ok(Next::Continue)
-    }
-
-    fn check_arm(
-        &self,
-        _: &Shell,
-        name: &str,
-        features: Option<&[f64]>,
-        _: &ArmRanges,
-    ) -> Result<(), Error> {
-        if features.is_some() {
-            return Err(Error::NoFeatures);
-        }
+    fn check(&self, shell: &Shell, event: &Event) -> Result<(), Error> {
         let config = &self.checked.config;
-        if let Some(kind @ (Intervals::Paper | Intervals::Published)) = config.intervals {
-            let allowed = format!(
-                "`{}` intervals count the arms given at the beginning; others allow more",
-                kind.name()
-            );
-            return Err(Error::invalid("arm", name, allowed));
+        match *event {
+            Event::Outcome(outcome) => shell.check_arm(outcome),
+            Event::Drawn(pending) | Event::Lost(pending) => shell.check_number(pending.action),
+            Event::ArmOffered(arm) if arm.features.is_some() => Err(Error::NoFeatures),
+            Event::ArmOffered(arm) => match config.intervals {
+                Some(kind @ (Intervals::Paper | Intervals::Published)) => {
+                    let allowed = format!(
+                        "`{}` intervals count the arms given at the beginning; others allow more",
+                        kind.name()
+                    );
+                    Err(Error::invalid("arm", arm.name, allowed))
+                }
+                _ => Ok(()),
+            },
+            Event::Floors(floors) => check_floor(floors.safe, config.optimism),
+            Event::Settled(true) => self.refuse_worth(shell),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn add_arm(&mut self, shell: &mut Shell) {
-        self.estimates.add_arm(&shell.problem);
-    }
-
-    fn arms_changed(&mut self, shell: &mut Shell) {
-        self.refresh_all(shell);
-        let settled = self.settled.take();
-        self.settled = settled.map(|_| self.certified(shell).unwrap_or_default());
-    }
-
-    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
-        check_floor(floors.safe, self.checked.config.optimism)
-    }
-
-    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
-        let offered = shell.arms.column(arm).is_some();
-        let mut shown = of_arm(&shell.problem, &self.estimates, (arm, arm), offered);
-        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
-            if guardrail.per.is_some() {
-                shown.costs[i] = self.excess(shell, i, arm);
+    fn follow(&mut self, shell: &mut Shell, event: &Event) -> Next {
+        match *event {
+            Event::Drawn(pending) => {
+                self.estimates.number(pending.action);
+                self.waiting.announce(pending.action);
+                if let Some(sums) = &mut self.sums {
+                    sums.announce(pending.decision, pending.action);
+                    shell.stale = true;
+                }
             }
+            Event::Lost(pending) => {
+                if (shell.monitor).is_waited_for(pending.decision, pending.action) {
+                    self.waiting.end(pending.action);
+                }
+            }
+            Event::ArmOffered(_) | Event::ArmRetired(_) | Event::Floors(_) => {
+                if self.estimates.pulls().len() < shell.arms.len() {
+                    self.estimates.add_arm(&shell.problem);
+                }
+                self.arms_changed(shell);
+            }
+            Event::ArmChanged(arm) => {
+                self.forget_signals(shell, arm, 0..=shell.problem.width() - 1);
+            }
+            Event::Weights(..) => {
+                self.estimates.follow_weights(&shell.problem);
+                self.arms_changed(shell);
+            }
+            Event::Settled(settled) => {
+                // Without a margin it is found when there is one.
+                self.settled = settled.then(|| self.certified(shell).unwrap_or_default());
+            }
+            _ => {}
         }
-        shown
+        Next::Continue
+    }
+
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        match ask {
+            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate(shell, arm)),
+            Ask::Lifts(signal) => Findings::Lifts(self.arm_lifts(shell, signal)),
+            Ask::WorthLeft => {
+                let found = self.find_worth_left(shell);
+                found.map_or(Findings::Unknown, Findings::WorthLeft)
+            }
+            Ask::Segments(_) | Ask::Assumptions => Findings::Unknown,
+        }
     }
 
     fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
@@ -358,18 +352,6 @@ impl Learner for ArmLearner {
             is_settled: self.settled.is_some(),
             ..view
         }
-    }
-
-    fn lifts(&mut self, shell: &mut Shell, signal: Option<usize>) -> Vec<ArmLift> {
-        self.arm_lifts(shell, signal)
-    }
-
-    fn worth_left(&mut self, shell: &mut Shell) -> Option<WorthLeft> {
-        self.find_worth_left(shell)
-    }
-
-    fn settle(&mut self, shell: &mut Shell, settled: bool) -> Result<(), Error> {
-        self.set_settled(shell, settled)
     }
 
     fn save(&mut self, shell: &mut Shell) -> Result<ArmLearnerState, Error> {
@@ -421,6 +403,23 @@ impl Learner for ArmLearner {
 }
 
 impl ArmLearner {
+    fn arms_changed(&mut self, shell: &mut Shell) {
+        self.refresh_all(shell);
+        let settled = self.settled.take();
+        self.settled = settled.map(|_| self.certified(shell).unwrap_or_default());
+    }
+
+    fn estimate(&mut self, shell: &Shell, arm: usize) -> ArmEstimate {
+        let offered = shell.arms.column(arm).is_some();
+        let mut shown = of_arm(&shell.problem, &self.estimates, (arm, arm), offered);
+        for (i, guardrail) in shell.problem.guardrails.iter().enumerate() {
+            if guardrail.per.is_some() {
+                shown.costs[i] = self.excess(shell, i, arm);
+            }
+        }
+        shown
+    }
+
     /// The next plan follows from bounds alone.
     fn forget_starts(&mut self) {
         self.plan.planner.forget();

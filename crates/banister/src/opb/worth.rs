@@ -104,7 +104,7 @@ impl ArmLearner {
     }
 
     /// Reason why nothing is known of the worth of policies at all times.
-    fn refuse_worth(&self, shell: &Shell) -> Result<(), Error> {
+    pub(super) fn refuse_worth(&self, shell: &Shell) -> Result<(), Error> {
         let config = &self.checked.config;
         let anytime = config.intervals.is_none_or(Intervals::is_anytime);
         let allowed = if !anytime || config.log_term.is_some() || self.t_zero.is_some() {
@@ -197,17 +197,6 @@ impl ArmLearner {
             policy,
             confidence: confidence.unwrap_or(0.0),
         })
-    }
-
-    pub(super) fn set_settled(&mut self, shell: &mut Shell, settled: bool) -> Result<(), Error> {
-        self.settled = None;
-        if settled {
-            self.refuse_worth(shell)?;
-            // Without a margin it is found when there is one.
-            self.settled = Some(self.certified(shell).unwrap_or_default());
-        }
-        shell.stale = true;
-        Ok(())
     }
 
     /// Keeps the settled policy while bounds in force certify it, else has the one that is the best by now: when they

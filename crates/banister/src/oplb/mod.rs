@@ -38,8 +38,8 @@ use crate::arm_estimate::{ArmEstimate, of_intervals};
 use crate::decision::{Decision, Fallback};
 use crate::error::{Error, broken};
 use crate::estimate::{Changed, EstimateConfig, Estimates, EstimatesState};
+use crate::event::{AlarmAnswer, Ask, Event, Findings};
 use crate::fit::{Fit, FitState, Forecast};
-use crate::floors::Floors;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{Interval, Level};
 pub use crate::linear::Link;
@@ -51,7 +51,7 @@ use crate::linear::{
 use crate::monitor::{Assumption, Next};
 use crate::optimism::{LpPlan, check_safe_floor};
 use crate::parameters::Registered as _;
-use crate::problem::{ArmRanges, CheckedProblem, Model, Problem};
+use crate::problem::{CheckedProblem, Model, Problem};
 use crate::round::{Outcome, Round};
 use crate::safe_cost::{TZeroRule, TZeroState};
 use config::CheckedOplb;
@@ -70,7 +70,7 @@ const GROWTH: f64 = 0.05;
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{Agent, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
+/// use banister::{Agent, Event, Guardrail, Oplb, OplbConfig, Outcome, Problem, Round};
 ///
 /// let spend = Guardrail {
 ///     name: "spend".into(),
@@ -85,7 +85,7 @@ const GROWTH: f64 = 0.05;
 /// // This round there are two actions beside the safe one, each with two features.
 /// let actions = [[0.6, 0.8], [0.8, -0.6], [1.0, 0.0]];
 /// let action = agent.decide(&Round::offering(actions.as_flattened()))?.draw(0.5);
-/// agent.observe(&Outcome::of_features(&actions[action], 1.0, &[0.0]))?;
+/// agent.apply(&Event::Outcome(&Outcome::of_features(&actions[action], 1.0, &[0.0])))?;
 /// # Ok::<(), banister::Error>(())
 /// ```
 pub type Oplb = Guarded<FeatureLearner>;
@@ -145,10 +145,7 @@ impl Oplb {
 impl Learner for FeatureLearner {
     type Config = OplbConfig;
     type State = FeatureLearnerState;
-
-    fn copy(&self) -> Option<Self> {
-        Some(self.clone())
-    }
+    const COPY: Option<fn(&Self) -> Self> = Some(Self::clone);
 
     fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
         let problem = with_zero_costs(problem)?.check()?;
@@ -233,8 +230,17 @@ impl Learner for FeatureLearner {
         safe.upper_end()
     }
 
-    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
-        self.evidence.check_outcome(shell, outcome)
+    fn check(&self, shell: &Shell, event: &Event) -> Result<(), Error> {
+        match event {
+            Event::Outcome(outcome) => self.evidence.check_outcome(shell, outcome),
+            Event::ArmOffered(arm) => {
+                arm.ranges.refuse()?;
+                self.evidence.check_arm(arm.name, arm.features)
+            }
+            Event::Floors(floors) => check_safe_floor(floors, self.checked.optimism),
+            Event::ArmChanged(_) | Event::Settled(_) => Err(event.refusal()),
+            _ => Ok(()),
+        }
     }
 
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
@@ -252,7 +258,7 @@ impl Learner for FeatureLearner {
 
     fn forget(&mut self, shell: &mut Shell) {
         self.checked.enter(shell.monitor.epoch());
-        self.acknowledge(shell);
+        self.clear_fit(shell);
         let problem = &shell.problem;
         if let Some(estimates) = &mut self.safe_estimates {
             let level = self.checked.level_in(shell.monitor.epoch());
@@ -267,52 +273,29 @@ impl Learner for FeatureLearner {
         self.offered_anew();
     }
 
-    fn acknowledge(&mut self, shell: &mut Shell) {
-        if let Some(fit) = &mut self.fit {
-            fit.clear();
-            fit.set_level(self.checked.fit_level(shell.monitor.epoch()));
+    fn follow(&mut self, shell: &mut Shell, event: &Event) -> Next {
+        match event {
+            Event::ArmOffered(_) | Event::ArmRetired(_) | Event::Floors(_) => {
+                self.evidence.arms_changed(&shell.arms);
+                if let Some(fit) = &mut self.fit {
+                    fit.add_arm(shell.arms.len() - 1);
+                }
+                self.plan.take_floors(shell, self.checked.config.floor);
+            }
+            Event::Answered(AlarmAnswer::Acknowledge) => self.clear_fit(shell),
+            _ => {}
         }
+        Next::Continue
     }
 
-    fn check_arm(
-        &self,
-        _: &Shell,
-        name: &str,
-        features: Option<&[f64]>,
-        ranges: &ArmRanges,
-    ) -> Result<(), Error> {
-        ranges.refuse()?;
-        self.evidence.check_arm(name, features)
-    }
-
-    fn add_arm(&mut self, shell: &mut Shell) {
-        let arm = shell.arms.len() - 1;
-        if let Some(x) = &shell.arms.list()[arm].features {
-            self.evidence.add_arm(x);
-        }
-        if let Some(fit) = &mut self.fit {
-            fit.add_arm(arm);
-        }
-    }
-
-    fn arms_changed(&mut self, shell: &mut Shell) {
-        self.evidence.arms_changed();
-        self.plan.take_floors(shell, self.checked.config.floor);
-    }
-
-    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
-        check_safe_floor(floors, self.checked.optimism)
-    }
-
-    fn estimate(&mut self, shell: &mut Shell, action: usize) -> ArmEstimate {
-        let column = self.evidence.column(&shell.arms, action);
-        let signals = 0..=shell.problem.guardrails.len();
-        let intervals: Vec<Interval> = signals
-            .map(|signal| column.map_or(Interval::UNKNOWN, |column| self.interval(column, signal)))
-            .collect();
-        ArmEstimate {
-            offered: column.is_some(),
-            ..of_intervals(&shell.problem, &intervals)
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        match ask {
+            Ask::Estimate(_, action) => Findings::Estimate(self.estimate(shell, action)),
+            Ask::Assumptions => Findings::Assumptions(vec![Assumption {
+                watched: (self.fit.as_ref()).is_some_and(|fit| fit.is_whole()),
+                ..self.checked.assumption("the features")
+            }]),
+            _ => Findings::Unknown,
         }
     }
 
@@ -351,16 +334,28 @@ impl Learner for FeatureLearner {
         self.offered_anew();
         Ok(())
     }
-
-    fn assumption(&self) -> Option<Assumption> {
-        Some(Assumption {
-            watched: (self.fit.as_ref()).is_some_and(|fit| fit.is_whole()),
-            ..self.checked.assumption("the features")
-        })
-    }
 }
 
 impl FeatureLearner {
+    fn clear_fit(&mut self, shell: &Shell) {
+        if let Some(fit) = &mut self.fit {
+            fit.clear();
+            fit.set_level(self.checked.fit_level(shell.monitor.epoch()));
+        }
+    }
+
+    fn estimate(&mut self, shell: &Shell, action: usize) -> ArmEstimate {
+        let column = self.evidence.column(&shell.arms, action);
+        let signals = 0..=shell.problem.guardrails.len();
+        let intervals: Vec<Interval> = signals
+            .map(|signal| column.map_or(Interval::UNKNOWN, |column| self.interval(column, signal)))
+            .collect();
+        ArmEstimate {
+            offered: column.is_some(),
+            ..of_intervals(&shell.problem, &intervals)
+        }
+    }
+
     /// Outcomes, and ln det Σ.
     fn learned(&self) -> (u64, f64) {
         (

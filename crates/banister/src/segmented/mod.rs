@@ -27,20 +27,18 @@ mod snapshot;
 mod table;
 mod view;
 
-use std::ops::Range;
-
 use crate::agent::AgentView;
-use crate::arm_estimate::{ArmEstimate, SegmentView};
 use crate::arms::Arms;
 use crate::certificate::Answer;
 use crate::decision::{Fallback, SegmentCertificate};
 use crate::error::Error;
 use crate::estimate::Estimates;
+use crate::event::{Ask, Event, Findings};
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::monitor::{Assumption, Next};
 use crate::parameters::Registered as _;
 use crate::problem::{CheckedProblem, Problem, Scope, Standard, check_segment};
-use crate::round::{Choice, Outcome, Pending, Round};
+use crate::round::{Choice, Outcome, Round};
 use crate::waiting::Waiting;
 use block::Block;
 use config::CheckedSegmented;
@@ -61,7 +59,7 @@ pub const POOLED: &str = "(pool)";
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{Agent, Guardrail, Outcome, Problem, Round, Segmented, SegmentedConfig};
+/// use banister::{Agent, Event, Guardrail, Outcome, Problem, Round, Segmented, SegmentedConfig};
 ///
 /// let problem = Problem {
 ///     arms: vec!["control".into(), "bold".into()],
@@ -76,7 +74,8 @@ pub const POOLED: &str = "(pool)";
 /// };
 /// let mut agent = Segmented::new(&problem, &SegmentedConfig::default())?;
 /// let arm = agent.decide(&Round::in_segment("loyal"))?.draw(0.5); // a uniform random number chooses the arm
-/// agent.observe(&Outcome { segment: Some("loyal"), ..Outcome::of_arm(arm, 1.0, &[0.0]) })?;
+/// let outcome = Outcome { segment: Some("loyal"), ..Outcome::of_arm(arm, 1.0, &[0.0]) };
+/// agent.apply(&Event::Outcome(&outcome))?;
 /// # Ok::<(), banister::Error>(())
 /// ```
 pub type Segmented = Guarded<SegmentLearner>;
@@ -117,6 +116,7 @@ pub struct SegmentLearner {
 impl Learner for SegmentLearner {
     type Config = SegmentedConfig;
     type State = SegmentLearnerState;
+    const COPY: Option<fn(&Self) -> Self> = Some(Self::clone);
 
     fn new(problem: &Problem, config: &SegmentedConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
@@ -215,14 +215,28 @@ impl Learner for SegmentLearner {
         ends.upper
     }
 
-    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
-        shell.check_arm(outcome)?;
-        outcome.segment.map_or(Ok(()), check_segment)
+    fn check(&self, shell: &Shell, event: &Event) -> Result<(), Error> {
+        let segment = match event {
+            Event::Outcome(outcome) => {
+                shell.check_arm(outcome)?;
+                outcome.segment
+            }
+            Event::Drawn(pending) | Event::Lost(pending) => {
+                shell.check_number(pending.action)?;
+                pending.segment
+            }
+            Event::ArmOffered(arm) if arm.features.is_some() => return Err(Error::NoFeatures),
+            Event::Floors(_) | Event::Settled(_) => return Err(event.refusal()),
+            _ => None,
+        };
+        segment.map_or(Ok(()), check_segment)
     }
 
     fn learn(&mut self, shell: &mut Shell, outcome: &Outcome) -> Next {
         self.enter_segment(outcome.segment.unwrap_or(POOLED));
-        self.learn_entered(shell, outcome)
+        let next = self.learn_entered(shell, outcome);
+        shell.stale |= self.is_outdated();
+        next
     }
 
     /// Contexts are forgotten too: an alarm may be about either.
@@ -243,72 +257,48 @@ impl Learner for SegmentLearner {
         self.rebuild(shell);
     }
 
-    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) -> Result<(), Error> {
-        let all = 0..=shell.problem.width() - 1;
-        for segment in &self.segments.list {
-            if let Some(&pair) = segment.pairs.get(arm) {
-                self.pairs.forget(pair, all.clone());
-                self.waiting.clear(pair);
+    fn follow(&mut self, shell: &mut Shell, event: &Event) -> Next {
+        let next = match event {
+            Event::Drawn(pending) => {
+                self.enter_segment(pending.segment.unwrap_or(POOLED));
+                self.draw(shell, pending)
             }
+            Event::Lost(pending) => {
+                self.enter_segment(pending.segment.unwrap_or(POOLED));
+                self.abandon(shell, pending)
+            }
+            Event::ArmOffered(_) | Event::ArmRetired(_) | Event::Floors(_) => {
+                self.add_arms(shell);
+                self.rebuild(shell);
+                Next::Continue
+            }
+            Event::ArmChanged(arm) => {
+                self.forget_arm(shell, *arm);
+                Next::Continue
+            }
+            Event::Weights(..) => {
+                self.pairs.follow_weights(&shell.problem);
+                self.pool.follow_weights(&shell.problem);
+                self.change_all();
+                Next::Continue
+            }
+            _ => Next::Continue,
+        };
+        shell.stale |= self.is_outdated();
+        next
+    }
+
+    /// Estimates are in the segment of the round, also where it shares the pool's policy; in the pool, where that segment
+    /// has no statistics.
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        match ask {
+            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate_in(shell, self.entered, arm)),
+            Ask::Segments(places) => Findings::Segments(self.views(shell, places)),
+            Ask::Assumptions => Findings::Assumptions(vec![Assumption::declared(
+                "segments come independently of one another, each with a frequency that stays",
+            )]),
+            Ask::Lifts(_) | Ask::WorthLeft => Findings::Unknown,
         }
-        self.pool.forget(arm, all);
-        shell.monitor.forget_before(arm);
-        self.order.leave_pool(|drawn| drawn.arm == arm);
-        self.change_all();
-        Ok(())
-    }
-
-    fn follow_weights(&mut self, shell: &mut Shell) {
-        self.pairs.follow_weights(&shell.problem);
-        self.pool.follow_weights(&shell.problem);
-        self.change_all();
-    }
-
-    fn is_stale(&self, _: &Shell) -> bool {
-        self.is_outdated || self.table.is_due(self.segments.total)
-    }
-    fn copy(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-
-    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.check_number(pending.action)?;
-        self.enter_pending(pending)?;
-        Ok(self.draw(shell, pending))
-    }
-
-    fn give_up(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.check_number(pending.action)?;
-        self.enter_pending(pending)?;
-        Ok(self.abandon(shell, pending))
-    }
-
-    fn add_arm(&mut self, shell: &mut Shell) {
-        let arm = shell.arms.len() - 1;
-        self.pool.add(&shell.problem, arm, false);
-        for segment in &mut self.segments.list {
-            segment.pairs.push(self.pairs.pulls().len());
-            self.pairs.add(&shell.problem, arm, false);
-        }
-    }
-
-    fn arms_changed(&mut self, shell: &mut Shell) {
-        self.rebuild(shell);
-    }
-
-    /// In the segment of the round, also where it shares the pool's policy; in the pool, where that segment has no
-    /// statistics.
-    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
-        self.estimate_in(shell, self.entered, arm)
-    }
-
-    fn save(&mut self, shell: &mut Shell) -> Result<SegmentLearnerState, Error> {
-        self.rebuild(shell);
-        Ok(self.state())
-    }
-
-    fn restore(&mut self, shell: &mut Shell, state: SegmentLearnerState) -> Result<(), Error> {
-        self.take_up(shell, state)
     }
 
     fn view<'a>(&'a self, view: AgentView<'a>) -> AgentView<'a> {
@@ -320,18 +310,47 @@ impl Learner for SegmentLearner {
         }
     }
 
-    fn segments(&mut self, shell: &mut Shell, places: Range<usize>) -> Vec<SegmentView> {
-        self.views(shell, places)
+    fn save(&mut self, shell: &mut Shell) -> Result<SegmentLearnerState, Error> {
+        self.rebuild(shell);
+        Ok(self.state())
     }
 
-    fn assumption(&self) -> Option<Assumption> {
-        Some(Assumption::declared(
-            "segments come independently of one another, each with a frequency that stays",
-        ))
+    fn restore(&mut self, shell: &mut Shell, state: SegmentLearnerState) -> Result<(), Error> {
+        self.take_up(shell, state)
     }
 }
 
 impl SegmentLearner {
+    /// True if the next table may differ from this one.
+    fn is_outdated(&self) -> bool {
+        self.is_outdated || self.table.is_due(self.segments.total)
+    }
+
+    fn forget_arm(&mut self, shell: &mut Shell, arm: usize) {
+        let all = 0..=shell.problem.width() - 1;
+        for segment in &self.segments.list {
+            if let Some(&pair) = segment.pairs.get(arm) {
+                self.pairs.forget(pair, all.clone());
+                self.waiting.clear(pair);
+            }
+        }
+        self.pool.forget(arm, all);
+        shell.monitor.forget_before(arm);
+        self.order.leave_pool(|drawn| drawn.arm == arm);
+        self.change_all();
+    }
+
+    /// Makes room for arms that are new.
+    fn add_arms(&mut self, shell: &Shell) {
+        for arm in self.pool.pulls().len()..shell.arms.len() {
+            self.pool.add(&shell.problem, arm, false);
+            for segment in &mut self.segments.list {
+                segment.pairs.push(self.pairs.pulls().len());
+                self.pairs.add(&shell.problem, arm, false);
+            }
+        }
+    }
+
     /// Enters a segment; it may be one that was never seen.
     fn enter_segment(&mut self, segment: &str) {
         if self.entered_name == segment {
@@ -344,13 +363,6 @@ impl SegmentLearner {
         self.entered = self.segments.find(segment);
         self.entered_name.clear();
         self.entered_name.push_str(segment);
-    }
-
-    fn enter_pending(&mut self, pending: &Pending) -> Result<(), Error> {
-        let segment = pending.segment.unwrap_or(POOLED);
-        check_segment(segment)?;
-        self.enter_segment(segment);
-        Ok(())
     }
 
     /// Gives a segment a place for every arm.
@@ -408,7 +420,7 @@ impl SegmentLearner {
 
     /// Makes the table anew, if something has changed.
     fn update_table(&mut self, shell: &Shell) {
-        if !self.is_stale(shell) {
+        if !self.is_outdated() {
             return;
         }
         self.is_outdated = false;

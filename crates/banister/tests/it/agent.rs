@@ -2,6 +2,7 @@
 //! refused.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 
 use crate::common::player::Inspect as _;
 use banister::{Agent as _, Error, Fallback, OnBreach, Opb, OpbConfig};

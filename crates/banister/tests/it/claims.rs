@@ -1,5 +1,6 @@
 //! What a decision claims of its arms is what outcomes are tested against: whichever come, whenever they come.
 
+use crate::common::verbs::Verbs as _;
 use crate::common::{Random, at_most, problem};
 use banister::monitor::AlarmKind;
 use banister::{

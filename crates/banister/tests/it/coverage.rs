@@ -4,9 +4,10 @@
 //! tightness check show that the test has power.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 
 use banister::interval::Mixture;
-use banister::{Agent as _, Guardrail, Intervals, Opb, OpbConfig, Problem, Round, SignalConfig};
+use banister::{Guardrail, Intervals, Opb, OpbConfig, Problem, Round, SignalConfig};
 use common::{Random, at_most, problem};
 
 const STREAMS: usize = 1000;

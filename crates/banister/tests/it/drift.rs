@@ -1,5 +1,6 @@
 //! Means that move within a declared drift: policies keep their guardrails at every moment, and use them.
 
+use crate::common::verbs::Verbs;
 use std::f64::consts::PI;
 
 use crate::common::{self, Random, at_most};
@@ -193,7 +194,7 @@ fn what_is_not_played_becomes_unknown_by_the_clock() {
                 time: Some(origin + t as f64),
                 ..Outcome::of_arm(t % 2, 0.5, &costs)
             };
-            Agent::observe(&mut agent, &outcome).unwrap();
+            Verbs::observe(&mut agent, &outcome).unwrap();
         }
         let mut agent: Box<dyn Agent> = Box::new(agent);
         let mut at = |t: f64| {
@@ -262,7 +263,7 @@ fn a_time_that_is_needed_is_asked_for() {
     agent.decide(&at(Some(5.0))).unwrap();
     for time in [None, Some(f64::NAN)] {
         let outcome = logged(time);
-        let error = agent.check(&outcome, 0).unwrap_err();
+        let error = agent.check_outcome(&outcome).unwrap_err();
         assert!(error.to_string().contains("`time`"), "{error}");
         assert_eq!(agent.observe(&outcome), Err(error));
     }
@@ -275,7 +276,7 @@ fn a_time_that_is_needed_is_asked_for() {
         assert!(error.contains(part), "{error}");
     }
     let outcome = logged(Some(1.7e12));
-    assert!(agent.check(&outcome, 0).is_err());
+    assert!(agent.check_outcome(&outcome).is_err());
     assert!(agent.observe(&outcome).is_err());
     assert_eq!(*agent.decide(&at(Some(9.0))).unwrap(), before);
     agent.decide(&at(Some(3e7))).unwrap();

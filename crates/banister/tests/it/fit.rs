@@ -1,6 +1,7 @@
 //! The tests of models: their words, and what follows an alarm.
 
 use crate::common::Random;
+use crate::common::verbs::Verbs as _;
 
 use crate::common::player::Inspect as _;
 use crate::common::player::{Oplb, OplbPerArm};

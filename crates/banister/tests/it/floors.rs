@@ -1,5 +1,6 @@
 //! Floors under the probabilities of arms, told while the agent runs.
 
+use crate::common::verbs::Verbs as _;
 use banister::interval::Mixture;
 use banister::monitor::AlarmKind;
 use banister::{Agent, Floors, OnBreach, Opb, OpbConfig, Registry as _};

@@ -1,6 +1,7 @@
 //! Lifts of arms: against its definition on a grid, and how often it ever fails under adaptive draws.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 
 use banister::interval::Mixture;
 use banister::lift::{ArmLift, Evidence, LiftInterval, difference, percent};

@@ -1,6 +1,7 @@
 //! Logistic links: the confidence set against dense algebra and by simulation, and worlds where only it is safe.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 
 use crate::common::player::Oplb;
 use banister::{Agent, Guardrail, Link, OplbConfig, Problem, SignalConfig};

@@ -1,5 +1,6 @@
 //! What logs teach of segments: rules, refusals, and safety of what rests on them.
 
+use crate::common::verbs::Verbs as _;
 use banister::logs::{Frequencies, Lesson, LogRows};
 use banister::{
     Agent, Error, Guardrail, Origin, Outcome, Problem, Round, Segmented, SegmentedConfig,

@@ -1,5 +1,6 @@
 //! Guardrails and rewards over declared signals: a signal itself, ratios and quantiles.
 
+use crate::common::verbs::Verbs as _;
 use crate::common::{Random, refused};
 use banister::{AgentConfig, Decision, Opb, OpbConfig, Outcome, Problem, Registry as _, Round};
 use serde_json::{Value, json};

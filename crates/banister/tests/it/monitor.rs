@@ -1,6 +1,7 @@
 //! The monitor: alarms as rare as promised where the world keeps its promise, soon where it does not.
 
 use crate::common;
+use crate::common::verbs::Verbs;
 
 use crate::common::player::Inspect as _;
 use crate::common::player::Oplb;
@@ -344,7 +345,7 @@ fn an_arm_that_is_told_to_have_changed_is_learned_anew() {
     }
     for decision in 1..=500 {
         let cost = rng.bernoulli(0.1);
-        Agent::observe(&mut agent, &late(decision, cost)).unwrap();
+        Verbs::observe(&mut agent, &late(decision, cost)).unwrap();
     }
     let known = agent.interval(1, 1).unwrap().upper;
     assert!(known < 0.3, "{known}");
@@ -352,7 +353,7 @@ fn an_arm_that_is_told_to_have_changed_is_learned_anew() {
     assert_eq!(agent.interval(1, 1).unwrap().upper, 1.0);
     assert!(agent.forget_arm(2).is_err());
     for decision in 501..=700 {
-        Agent::observe(&mut agent, &late(decision, 1.0)).unwrap();
+        Verbs::observe(&mut agent, &late(decision, 1.0)).unwrap();
     }
     assert_eq!(agent.interval(1, 1).unwrap().upper, 1.0, "not learned");
     assert_eq!(agent.pulls()[1], 500);
@@ -361,7 +362,7 @@ fn an_arm_that_is_told_to_have_changed_is_learned_anew() {
     let mut twin = AgentConfig::restore(&saved).unwrap().agent;
     for decision in 701..=800 {
         announce(&mut agent, decision);
-        Agent::observe(&mut agent, &late(decision, 0.0)).unwrap();
+        Verbs::observe(&mut agent, &late(decision, 0.0)).unwrap();
     }
     let mut other = late(700, 0.0);
     other.origin = Origin::Announced(699);
@@ -763,7 +764,7 @@ fn a_thousand_acknowledgements_have_one_level() {
                         origin: Origin::Announced(pending.decision),
                         ..Outcome::of_arm(action, 0.5, &[0.0])
                     };
-                    Agent::observe(&mut segmented, &outcome).unwrap();
+                    Verbs::observe(&mut segmented, &outcome).unwrap();
                 }
             }
             is_refuted |= has(&agent, AlarmKind::SafeCost);

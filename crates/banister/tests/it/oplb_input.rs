@@ -2,6 +2,7 @@
 //! features, units and settings: a policy that is a distribution, within its thresholds, with a finite certificate, and
 //! never a panic.
 
+use crate::common::verbs::Verbs as _;
 use banister::oplb::{Ellipsoid, OplbRadius, RoundInstance as Round, Solver};
 use banister::solve::Status;
 use banister::{

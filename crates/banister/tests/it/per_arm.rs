@@ -1,6 +1,7 @@
 //! A parameter per arm, the safe one's too: bounds against dense algebra, safety in every context, and its life.
 
 use crate::common;
+use crate::common::verbs::Verbs as _;
 
 use crate::common::player::{Inspect as _, Oplb, OplbPerArm};
 use banister::{

@@ -1,5 +1,6 @@
 //! Ranges by arm, and caps.
 
+use crate::common::verbs::Verbs as _;
 use std::collections::BTreeMap;
 
 use crate::common::player::Inspect as _;
@@ -236,7 +237,10 @@ fn a_cost_beyond_its_own_arms_range_counts_as_its_end_and_raises_an_alarm() {
         let declared = calls(cheap_and_dear(), Some(0.05));
         let mut agent = Opb::new(&declared, &config).expect("valid");
         let mut twin = Opb::new(&declared, &config).expect("valid");
-        assert_eq!(agent.check(&Outcome::of_arm(1, 0.5, &[2.5]), 0), Ok(()));
+        assert_eq!(
+            agent.check_outcome(&Outcome::of_arm(1, 0.5, &[2.5])),
+            Ok(())
+        );
         agent.observe(1, 0.5, &[2.5]).expect("an observation");
         twin.observe(1, 0.5, &[2.0]).expect("valid");
         assert_eq!(agent.arm_estimates(), twin.arm_estimates());
@@ -547,7 +551,7 @@ fn what_lies_above_a_cap_counts_as_the_cap() {
         cap: Some(4.0),
         ..at_most(0.0, None)
     };
-    let agent = Opb::new(&problem(2, vec![quality]), &OpbConfig::default()).expect("valid");
+    let mut agent = Opb::new(&problem(2, vec![quality]), &OpbConfig::default()).expect("valid");
     let words = "the mean of cost 0 capped at 4 is kept at least 1; the mean itself is no lower";
     assert!(agent.assumptions().iter().any(|a| a.text == words));
 }

@@ -2,6 +2,7 @@
 
 use crate::common::player::Inspect as _;
 use crate::common::player::Segmented;
+use crate::common::verbs::Verbs as _;
 use banister::fields::{is_segment_of_fields, segment_of_fields};
 use banister::monitor::AlarmKind;
 use banister::segmented::worst_mean;

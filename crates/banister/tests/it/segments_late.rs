@@ -1,6 +1,7 @@
 //! Unknown frequencies of segments: the bound on mean costs over them; segments whose outcomes come late or never, or
 //! whose frequencies change, where the pool's average is over all decisions.
 
+use crate::common::verbs::Verbs as _;
 use banister::monitor::AlarmKind;
 use banister::segmented::worst_mean;
 use banister::{Agent as _, Guardrail, OnBreach, Origin, Outcome, Problem, SegmentedConfig};

@@ -1,5 +1,6 @@
 //! Guardrails over sums of decisions: the sum of a stretch, what it earns, and what it refuses.
 
+use crate::common::verbs::Verbs;
 use std::collections::VecDeque;
 
 use banister::{Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round};
@@ -232,7 +233,7 @@ fn decisions_that_wait_are_counted_at_their_worst() {
                 origin: Origin::Logged,
                 ..Outcome::of_arm(arm, reward, &costs)
             };
-            Agent::observe(&mut agent, &outcome).unwrap();
+            Verbs::observe(&mut agent, &outcome).unwrap();
         }
     }
     let mut others = 0;

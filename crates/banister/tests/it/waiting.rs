@@ -1,5 +1,6 @@
 //! Decisions whose outcomes have not come: counted by arm, and by segment and arm, for exploration alone.
 
+use crate::common::verbs::Verbs as _;
 use banister::{
     Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round, Segmented,
     SegmentedConfig,

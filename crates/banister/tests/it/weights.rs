@@ -1,5 +1,6 @@
 //! Prices that are told: guardrails that are weighted sums of learned signals.
 
+use crate::common::verbs::Verbs;
 use std::collections::BTreeMap;
 
 use crate::common::{Random, read, refused, rows};
@@ -195,7 +196,7 @@ fn late_outcomes_are_watched_at_the_price_of_their_decision() {
                 claims: Some(&claims),
                 ..Outcome::of_arm(arm, reward, &costs)
             };
-            Agent::observe(&mut agent, &own).unwrap();
+            Verbs::observe(&mut agent, &own).unwrap();
         }
         let view = agent.view();
         evidence.push(view.monitor.unwrap().evidence(0).to_vec());
@@ -228,7 +229,7 @@ fn a_saved_agent_goes_on_bit_by_bit_with_the_prices_in_force() {
     };
     play(std::slice::from_mut(&mut agent), 3000);
     let mini = told(3e-7);
-    let added = Agent::add_arm(&mut agent, "mini", None, &ArmRanges::default(), &mini).unwrap();
+    let added = Verbs::add_arm(&mut agent, "mini", None, &ArmRanges::default(), &mini).unwrap();
     agent.set_weights(2, &told(4e-6)).unwrap();
     agent.retire_arm(1).unwrap();
     let json = agent.save().unwrap();

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 use crate::common::player::Inspect as _;
+use crate::common::verbs::Verbs as _;
 use banister::interval::Mixture;
 use banister::solve::Status;
 use banister::{Guardrail, Problem, Registry as _, SignalConfig};

@@ -18,22 +18,22 @@ use super::config::OplbConfig;
 use crate::arm_estimate::{ArmEstimate, Estimate};
 use crate::decision::Fallback;
 use crate::error::{Error, broken};
+use crate::event::{AlarmAnswer, Ask, Event, Findings};
 use crate::fit::Comparison;
-use crate::floors::Floors;
 use crate::guarded::{Guarded, Learner, Shell};
 use crate::interval::{DeltaBudget, Interval};
 use crate::linear::{Ends, Link};
 use crate::monitor::{Assumption, Next};
 use crate::optimism::{LpPlan, Optimism, check_safe_floor};
 use crate::parameters::Registered as _;
-use crate::problem::{ArmRanges, Direction, Model, Problem, check_vector};
-use crate::round::{Choice, Outcome, Pending, Round};
+use crate::problem::{Direction, Model, Problem, check_vector};
+use crate::round::{Choice, Outcome, Round};
 use arm::{ArmSets, ArmSetsState, Common};
 
 /// The agent. See the module's page for what it promises.
 ///
 /// ```
-/// use banister::{Agent, Choice, Guardrail, Model, OplbConfig, OplbPerArm, Outcome, Problem, Round};
+/// use banister::{Agent, Choice, Event, Guardrail, Model, OplbConfig, OplbPerArm, Outcome, Problem, Round};
 ///
 /// let sales = Guardrail {
 ///     name: "sales".into(),
@@ -55,10 +55,10 @@ use arm::{ArmSets, ArmSetsState, Common};
 /// let mut agent = OplbPerArm::new(&problem, &config)?;
 /// let evening = [1.0, 0.3]; // a constant, and the hour
 /// let arm = agent.decide(&Round::in_context(&evening))?.draw(0.5);
-/// agent.observe(&Outcome {
+/// agent.apply(&Event::Outcome(&Outcome {
 ///     choice: Choice::Context(&evening),
 ///     ..Outcome::of_arm(arm, 1.0, &[1.0])
-/// })?;
+/// }))?;
 /// # Ok::<(), banister::Error>(())
 /// ```
 pub type OplbPerArm = Guarded<ContextLearner>;
@@ -92,6 +92,7 @@ pub struct ContextLearnerState {
 impl Learner for ContextLearner {
     type Config = OplbConfig;
     type State = ContextLearnerState;
+    const COPY: Option<fn(&Self) -> Self> = Some(Self::clone);
 
     fn new(problem: &Problem, config: &OplbConfig) -> Result<(Shell, Self), Error> {
         let problem = problem.check()?;
@@ -166,15 +167,27 @@ impl Learner for ContextLearner {
         self.plan.bounds.reward_upper[self.plan.bounds.safe]
     }
 
-    fn check(&self, shell: &Shell, outcome: &Outcome) -> Result<(), Error> {
-        shell.check_number(outcome.action)?;
-        match outcome.choice {
-            Choice::Context(context) => self.common.check(context),
-            Choice::Arms => {
-                let allowed = "an outcome of an arm needs its context here";
-                Err(Error::invalid("context", "absent", allowed))
+    fn check(&self, shell: &Shell, event: &Event) -> Result<(), Error> {
+        match event {
+            Event::Outcome(outcome) => {
+                shell.check_number(outcome.action)?;
+                match outcome.choice {
+                    Choice::Context(context) => self.common.check(context),
+                    Choice::Arms => {
+                        let allowed = "an outcome of an arm needs its context here";
+                        Err(Error::invalid("context", "absent", allowed))
+                    }
+                    Choice::Offered(_) => Err(Error::NoFeatures),
+                }
             }
-            Choice::Offered(_) => Err(Error::NoFeatures),
+            Event::Drawn(pending) | Event::Lost(pending) => shell.check_number(pending.action),
+            Event::ArmOffered(arm) if arm.features.is_some() => {
+                let allowed = "an arm's features are the context's: omit them";
+                Err(Error::invalid("features", "given", allowed))
+            }
+            Event::Floors(floors) => check_safe_floor(floors, self.common.checked.optimism),
+            Event::ArmChanged(_) | Event::Settled(_) => Err(event.refusal()),
+            _ => Ok(()),
         }
     }
 
@@ -211,59 +224,76 @@ impl Learner for ContextLearner {
             DeltaBudget::new(checked.config.delta * share, costly),
         ];
         self.arms.iter_mut().for_each(ArmSets::clear);
-        while self.arms.len() < shell.arms.len() {
-            self.add_arm(shell);
-        }
         self.arms_changed(shell);
     }
-    fn copy(&self) -> Option<Self> {
-        Some(self.clone())
+    fn follow(&mut self, shell: &mut Shell, event: &Event) -> Next {
+        match event {
+            Event::Drawn(pending) => self.number(shell, pending.action),
+            Event::Answered(AlarmAnswer::Acknowledge) => {
+                self.arms.iter_mut().for_each(ArmSets::clear_fit);
+            }
+            Event::ArmOffered(_) | Event::ArmRetired(_) | Event::Floors(_) => {
+                self.arms_changed(shell);
+            }
+            _ => {}
+        }
+        Next::Continue
     }
 
-    fn announce(&mut self, shell: &mut Shell, pending: &Pending) -> Result<Next, Error> {
-        shell.check_number(pending.action)?;
-        self.number(shell, pending.action);
-        shell.monitor.announce(pending.decision);
-        Ok(Next::Continue)
+    fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
+        match ask {
+            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate(shell, arm)),
+            Ask::Assumptions => {
+                let checked = &self.common.checked;
+                let is_tested = |signal| checked.comparison(signal) != Comparison::Untested;
+                let mut signals = 1..self.common.signals;
+                Findings::Assumptions(vec![Assumption {
+                    watched: !signals.is_empty() && signals.all(is_tested),
+                    ..checked.assumption("the context, for every arm on its own")
+                }])
+            }
+            _ => Findings::Unknown,
+        }
     }
 
-    fn acknowledge(&mut self, _: &mut Shell) {
-        self.arms.iter_mut().for_each(ArmSets::clear_fit);
+    fn save(&mut self, _: &mut Shell) -> Result<ContextLearnerState, Error> {
+        self.plan.planner.forget();
+        Ok(ContextLearnerState {
+            arms: self.arms.iter().map(ArmSets::save).collect(),
+        })
     }
 
-    fn check_arm(
-        &self,
-        _: &Shell,
-        _: &str,
-        features: Option<&[f64]>,
-        _: &ArmRanges,
-    ) -> Result<(), Error> {
-        if features.is_some() {
-            let allowed = "an arm's features are the context's: omit them";
-            return Err(Error::invalid("features", "given", allowed));
+    fn restore(&mut self, shell: &mut Shell, state: ContextLearnerState) -> Result<(), Error> {
+        if state.arms.len() != self.arms.len() {
+            return Err(broken(format!("it holds {} arms", state.arms.len())));
+        }
+        for (arm, own) in state.arms.into_iter().enumerate() {
+            for (budget, place) in self.budgets.iter_mut().zip(own.places) {
+                budget.restore(place);
+            }
+            if !self.arms[arm].restore(own) {
+                return Err(broken(format!("arm {arm} does not match the problem")));
+            }
+            self.level(shell, arm);
         }
         Ok(())
     }
+}
 
-    fn add_arm(&mut self, shell: &mut Shell) {
-        let arm = self.arms.len();
-        let comparisons = self.comparisons(shell, arm);
-        let own = ArmSets::new(&self.common, &shell.problem, arm, comparisons);
-        self.arms.push(own);
-    }
-
-    fn arms_changed(&mut self, shell: &mut Shell) {
+impl ContextLearner {
+    fn arms_changed(&mut self, shell: &Shell) {
+        for arm in self.arms.len()..shell.arms.len() {
+            let comparisons = self.comparisons(shell, arm);
+            let own = ArmSets::new(&self.common, &shell.problem, arm, comparisons);
+            self.arms.push(own);
+        }
         let safe = shell.arms.column(shell.safe).unwrap_or(0);
         self.plan.resize(shell.arms.offered().len(), safe);
         self.plan
             .take_floors(shell, self.common.checked.config.floor);
     }
 
-    fn check_floors(&self, floors: &Floors) -> Result<(), Error> {
-        check_safe_floor(floors, self.common.checked.optimism)
-    }
-
-    fn estimate(&mut self, shell: &mut Shell, arm: usize) -> ArmEstimate {
+    fn estimate(&mut self, shell: &Shell, arm: usize) -> ArmEstimate {
         self.write_ends(shell, arm, 0);
         let (own, every) = (&self.arms[arm], &self.ends[0]);
         let is_known = |signal: usize| {
@@ -290,41 +320,6 @@ impl Learner for ContextLearner {
         }
     }
 
-    fn save(&mut self, _: &mut Shell) -> Result<ContextLearnerState, Error> {
-        self.plan.planner.forget();
-        Ok(ContextLearnerState {
-            arms: self.arms.iter().map(ArmSets::save).collect(),
-        })
-    }
-
-    fn restore(&mut self, shell: &mut Shell, state: ContextLearnerState) -> Result<(), Error> {
-        if state.arms.len() != self.arms.len() {
-            return Err(broken(format!("it holds {} arms", state.arms.len())));
-        }
-        for (arm, own) in state.arms.into_iter().enumerate() {
-            for (budget, place) in self.budgets.iter_mut().zip(own.places) {
-                budget.restore(place);
-            }
-            if !self.arms[arm].restore(own) {
-                return Err(broken(format!("arm {arm} does not match the problem")));
-            }
-            self.level(shell, arm);
-        }
-        Ok(())
-    }
-
-    fn assumption(&self) -> Option<Assumption> {
-        let signals = 1..self.common.signals;
-        let checked = &self.common.checked;
-        let is_tested = |signal: usize| checked.comparison(signal) != Comparison::Untested;
-        Some(Assumption {
-            watched: !signals.is_empty() && signals.into_iter().all(is_tested),
-            ..checked.assumption("the context, for every arm on its own")
-        })
-    }
-}
-
-impl ContextLearner {
     /// Comparisons of an arm's costs with its model: a declared safe cost is used instead of one.
     fn comparisons(&self, shell: &Shell, arm: usize) -> Vec<Comparison> {
         let guardrails = shell.problem.guardrails.iter().enumerate();

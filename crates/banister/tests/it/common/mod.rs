@@ -5,6 +5,7 @@
 
 pub mod linear;
 pub mod player;
+pub mod verbs;
 
 use std::collections::BTreeMap;
 

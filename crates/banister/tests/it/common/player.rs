@@ -1,5 +1,6 @@
 //! A driver that remembers the round: tests offer actions, decide and observe, one after another.
 
+use super::verbs::Verbs as _;
 use std::ops::{Deref, DerefMut};
 
 use banister::monitor::Monitor;
