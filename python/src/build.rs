@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use banister::Restored;
 use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
+use banister::toolkit::Within;
 use banister::{Ask, Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -135,27 +136,10 @@ pub(crate) fn without_nulls(mut value: Value) -> Value {
     value
 }
 
-/// Renames a field to Python's plural arguments, and raises the error.
+/// Raises an error about an experiment, in words for its arguments.
 pub(crate) fn in_arguments(error: Error) -> PyErr {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } => {
-            let plural = |field: &str, word: &str| {
-                let rest = field.strip_prefix(word)?.strip_prefix('[')?;
-                Some(format!("{word}s[{rest}"))
-            };
-            let field = plural(&field, "guardrail")
-                .or_else(|| plural(&field, "agent"))
-                .unwrap_or(field);
-            // Rounds and runs are arguments of their own.
-            let field = field.strip_prefix("run.").unwrap_or(&field).to_string();
-            PyValueError::new_err(format!("`{field}` is {value}: {allowed}"))
-        }
-        other => raise(other),
-    }
+    // Rounds and runs are arguments of their own.
+    raise(error.with_path(|path| path.moved("agent", "agents").moved("run", "")))
 }
 
 /// The arms as declared.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use banister::Error;
+use banister::toolkit::Within;
 use banister_rivals::AgentConfig;
 use banister_sim::compare::{
     self, Agents, Entry, Fields, Journal, JournalError, PublishedNumber, SUITES, Suite, expand,
@@ -168,7 +169,7 @@ fn expanded(experiment: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Entry>> {
     let value = plain(to_json(experiment, "suite")?);
     expand(&value, name).map_err(|error| match error {
         // Read again without the expansion, which hides the key that is wrong.
-        Error::Invalid { ref field, .. } if field == "experiment" => {
+        Error::Invalid { ref field, .. } if *field == "experiment" => {
             match declared::<ExperimentConfig>(value, "suite") {
                 Err(better) => better,
                 Ok(_) => in_arguments(error),
@@ -196,13 +197,9 @@ fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
     let file = json!({ "environment": { "kind": "bernoulli" }, "agent": [&value] });
     let entries = match expand(&file, path) {
         Ok(entries) => entries,
-        Err(Error::Invalid {
-            field,
-            value,
-            allowed,
-        }) if field.starts_with("agent[0]") => {
-            let field = field.replacen("agent[0]", path, 1);
-            return Err(in_arguments(Error::invalid(field, value, allowed)));
+        Err(ref error @ Error::Invalid { ref field, .. }) if field.first() == Some("agent") => {
+            let error = error.clone().with_path(|own| own.moved(("agent", 0), path));
+            return Err(in_arguments(error));
         }
         Err(error) => {
             return match declared::<AgentConfig>(value, path) {
@@ -219,12 +216,5 @@ fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
 
 /// The engine's words for Python's arguments.
 fn in_words(error: Error) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } if field == "agent" => Error::invalid("agents", value, allowed),
-        other => other,
-    }
+    error.with_path(|path| path.moved("agent", "agents"))
 }

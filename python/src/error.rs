@@ -30,13 +30,13 @@ pub(crate) fn refused(error: Error, names: &[String], rewards: &[f64], costs: &[
     else {
         return raise(error);
     };
-    let (how, given): (_, Vec<f64>) = match names.iter().position(|name| name == field) {
+    let (how, given): (_, Vec<f64>) = match names.iter().position(|name| field == &**name) {
         Some(place) => {
             let column = costs.iter().skip(place).step_by(names.len());
-            let how = format!("Guardrail({field:?}, ..., range=(lo, hi))");
+            let how = format!("Guardrail({:?}, ..., range=(lo, hi))", names[place]);
             (how, column.copied().collect())
         }
-        None if field != "reward" => return raise(error),
+        None if *field != "reward" => return raise(error),
         None => (
             "reward=banister.Reward(range=(lo, hi))".into(),
             rewards.to_vec(),

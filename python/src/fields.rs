@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use banister::Error;
 use banister::fields::FieldValue;
+use banister::toolkit::Within;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::Value;
 
-use crate::error::{mistyped, shown};
+use crate::error::{mistyped, raise, shown};
 use crate::json::{declared, to_json, to_python};
 
 /// Fields by name, as the core has them.
@@ -80,8 +81,7 @@ impl Fields {
             for (i, value) in column.iter().enumerate() {
                 let place = || format!("{argument}[{name:?}][{i}]");
                 let value = value_of(&value, place)?;
-                let code = field.code(name, &value);
-                codes[i * f + j] = code.map_err(|error| refused(error, place))?;
+                codes[i * f + j] = field.code(&value).at(place()).map_err(raise)?;
             }
         }
         let mut numbers = Vec::with_capacity(rows * d);
@@ -106,10 +106,10 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<baniste
     });
     let fields = banister::fields::Fields(each.collect::<PyResult<_>>()?);
     fields.check().map_err(|error| match error {
-        Error::Invalid { field, .. } if field == "fields" => {
+        Error::Invalid { field, .. } if field == "" => {
             PyValueError::new_err(format!("`{argument}` is empty: name at least one field"))
         }
-        error => crate::error::raise(error),
+        error => raise(error),
     })?;
     Ok(fields)
 }
@@ -136,13 +136,9 @@ pub(crate) fn vector<'py>(
         let value = value_of(&value, || format!("{argument}[{name:?}]"))?;
         values.insert(name, value);
     }
-    let codes = fields.codes(&values).map_err(|error| {
-        let field = match &error {
-            Error::Invalid { field, .. } => format!("{argument}[{field:?}]"),
-            _ => argument.to_string(),
-        };
-        refused(error, || field)
-    })?;
+    let codes = fields.codes(&values);
+    let codes = codes.with_path(|path| format!("{argument}[{:?}]", path.to_string()).into());
+    let codes = codes.map_err(raise)?;
     Ok(PyArray1::from_vec(row.py(), fields.vector(&codes)))
 }
 
@@ -162,14 +158,6 @@ pub(crate) fn by_name<'py>(
     let own = Fields(fields.clone());
     let features = value.py().import("banister._features")?;
     features.call_method1("by_name", (own, value, argument))
-}
-
-/// Puts the place into the core's error.
-fn refused(error: Error, place: impl FnOnce() -> String) -> PyErr {
-    crate::error::raise(match error {
-        Error::Invalid { value, allowed, .. } => Error::invalid(place(), value, allowed),
-        other => other,
-    })
 }
 
 /// Reads a value of a field; `None`, NaN and the missing values of pandas are missing.

@@ -1,8 +1,7 @@
 //! Segments of decisions: names by the core's rules, from values that `banister._segment_values` reads.
 
-use banister::Error;
 use banister::fields::{check_segment_fields, is_segment_of_fields, segment_of_fields};
-use banister::toolkit::check_segment;
+use banister::toolkit::{Within, check_segment};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -51,13 +50,8 @@ pub(crate) fn name(
             }
         }
     };
-    match check_segment(&name) {
-        Ok(()) => Ok(name),
-        Err(Error::Invalid { value, allowed, .. }) => {
-            Err(raise(Error::invalid(argument, value, allowed)))
-        }
-        Err(other) => Err(raise(other)),
-    }
+    check_segment(&name).at(argument).map_err(raise)?;
+    Ok(name)
 }
 
 /// Names of many segments: a column, or, of segments made from fields, a table by column or a list of rows.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use banister::toolkit::{FieldError, did_you_mean, hint};
+use banister::toolkit::{FieldError, FieldPath, Step, did_you_mean, hint};
 use banister_rivals::AgentConfig;
 use banister_sim::{EnvironmentConfig, Experiment, ExperimentConfig};
 use serde::de::DeserializeOwned;
@@ -105,7 +105,7 @@ pub fn check_failure(source: &str, text: &str, error: &banister::Error) -> Failu
         banister::Error::Invalid { field, .. } => (find_field(text, field), None),
         banister::Error::UnknownArm { name, known } => {
             let help = sentence(&did_you_mean(name, known.split(", ")));
-            (find_field(text, "environment.safe"), help)
+            (find_field(text, &"environment.safe".into()), help)
         }
         _ => (None, None),
     };
@@ -130,7 +130,7 @@ fn fail(
 /// Parses TOML; an error names the field, and points at it.
 pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Failure> {
     let parsed = toml::Deserializer::parse(text).map_err(|error| FieldError {
-        field: ".".into(),
+        field: FieldPath::default(),
         error,
     });
     (parsed.and_then(banister::toolkit::deserialize)).map_err(|FieldError { field, error }| {
@@ -145,7 +145,7 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
                 help,
             );
         }
-        if let Some(explained) = banister::toolkit::explain(&field, message) {
+        if let Some(explained) = banister::toolkit::explain(field, message) {
             return fail(source, text, &explained.to_string(), error.span(), None);
         }
         let from = error.span().map_or(0, |span| span.start);
@@ -158,29 +158,31 @@ pub fn from_toml<T: DeserializeOwned>(source: &str, text: &str) -> Result<T, Fai
 
 /// Finds the wrong key of an environment or agent, with its error: kinds share a table, so that serde's path
 /// ends at the table.
-fn misfit(text: &str, field: &str, message: &str) -> Option<(String, banister::Error)> {
+fn misfit(text: &str, field: &FieldPath, message: &str) -> Option<(FieldPath, banister::Error)> {
     let file: toml::Table = toml::from_str(text).ok()?;
-    if field == "environment" {
-        let table = file.get(field)?.as_table()?;
+    if *field == "environment" {
+        let table = file.get("environment")?.as_table()?;
         let kind = table.get("kind")?.as_str()?;
         if let Some(error) = EnvironmentConfig::explain_key(kind, message) {
             let key = explain_unknown(message).0?;
-            return Some((format!("environment.{key}"), error));
+            return Some((field.clone().key(key), error));
         }
         return wrong_value::<EnvironmentConfig>(field, table, message);
     }
-    let index = field.strip_prefix("agent[")?.strip_suffix(']')?;
-    let index: usize = index.parse().ok()?;
-    let table = file.get("agent")?.get(index)?.as_table()?;
+    let [Step::Key(key), Step::Index(index)] = field.steps() else {
+        return None;
+    };
+    let table = file.get(key).filter(|_| key == "agent")?;
+    let table = table.get(*index)?.as_table()?;
     wrong_value::<AgentConfig>(field, table, message)
 }
 
 /// Finds the key of a table whose value is wrong: without it the message is another.
 fn wrong_value<T: DeserializeOwned>(
-    field: &str,
+    field: &FieldPath,
     table: &toml::Table,
     message: &str,
-) -> Option<(String, banister::Error)> {
+) -> Option<(FieldPath, banister::Error)> {
     if message.starts_with("unknown ") || message.starts_with("missing ") {
         return None;
     }
@@ -190,12 +192,12 @@ fn wrong_value<T: DeserializeOwned>(
         let read: Result<T, _> = rest.try_into();
         *key != "kind" && read.err().is_none_or(|error| error.message() != message)
     })?;
-    let field = format!("{field}.{key}");
-    let allowed = match banister::toolkit::explain(&field, message) {
+    let field = field.clone().key(key);
+    let allowed = match banister::toolkit::explain(field.clone(), message) {
         Some(banister::Error::Invalid { allowed, .. }) => allowed,
         _ => message.to_string(),
     };
-    let error = banister::Error::invalid(&field, value, allowed);
+    let error = banister::Error::invalid(field.clone(), value, allowed);
     Some((field, error))
 }
 
@@ -226,19 +228,23 @@ fn find_key(text: &str, start: usize, key: &str) -> Option<std::ops::Range<usize
     None
 }
 
-/// Span of a field such as `guardrail[1].at_most` in TOML text.
-fn find_field(text: &str, field: &str) -> Option<std::ops::Range<usize>> {
-    let (table, key) = field.split_once('.').unwrap_or((field, ""));
-    let (table, index) = match table.split_once('[') {
-        Some((table, index)) => (table, index.trim_end_matches(']').parse().ok()?),
-        None => (table, 0),
+/// Span of a field such as `guardrails[1].at_most` in TOML text.
+fn find_field(text: &str, field: &FieldPath) -> Option<std::ops::Range<usize>> {
+    let table = field.first()?;
+    let (index, rest) = match &field.steps()[1..] {
+        [Step::Index(index), rest @ ..] => (*index, rest),
+        rest => (0, rest),
     };
-    let header = [format!("[[{table}]]"), format!("[{table}]")];
-    let start = header
-        .iter()
-        .find_map(|header| text.match_indices(header.as_str()).nth(index))?
-        .0;
-    let key = key.split(['.', '[']).next().filter(|key| !key.is_empty());
-    key.and_then(|key| find_key(text, start, key))
-        .or(Some(start..start + table.len() + 2))
+    let one = table.strip_suffix('s').unwrap_or(table);
+    let header = [table, one].into_iter().find_map(|name| {
+        let spelled = [format!("[[{name}]]"), format!("[{name}]")];
+        let mut found = spelled.iter();
+        let (start, _) = found.find_map(|header| text.match_indices(&**header).nth(index))?;
+        Some(start..start + name.len() + 2)
+    })?;
+    let key = match rest {
+        [Step::Key(key), ..] => find_key(text, header.start, key),
+        _ => None,
+    };
+    key.or(Some(header))
 }

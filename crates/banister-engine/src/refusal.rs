@@ -1,6 +1,7 @@
 //! Refusals: the engine's errors, in words for the caller.
 
 use banister::Error;
+use banister::toolkit::{FieldPath, Within};
 
 /// Reason for which a command or query was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -10,7 +11,7 @@ pub enum Refusal {
     #[error("`{field}` is {value}: {allowed}")]
     Invalid {
         /// The field, as the request spells it: `guardrails[0].at_most`.
-        field: String,
+        field: FieldPath,
         value: String,
         allowed: String,
     },
@@ -45,7 +46,7 @@ pub enum Refusal {
 
 impl Refusal {
     pub fn invalid(
-        field: impl Into<String>,
+        field: impl Into<FieldPath>,
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
@@ -75,20 +76,30 @@ impl Refusal {
             hint: String::new(),
         }
     }
+}
 
-    /// The core's error about a field that the request calls otherwise.
-    pub fn of(error: Error, rename: impl Fn(&str) -> String) -> Self {
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
         match error {
             Error::Invalid {
                 field,
                 value,
                 allowed,
             } => Self::Invalid {
-                field: rename(&field),
+                field,
                 value,
                 allowed,
             },
             other => Self::conflict(other.to_string()),
         }
+    }
+}
+
+impl Within for Refusal {
+    fn with_path(mut self, change: impl FnOnce(FieldPath) -> FieldPath) -> Self {
+        if let Self::Invalid { field, .. } = &mut self {
+            *field = change(std::mem::take(field));
+        }
+        self
     }
 }

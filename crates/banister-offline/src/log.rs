@@ -1,5 +1,6 @@
 //! Logged rounds as columns, and their check.
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 
 use banister::{Error, Guardrail, SignalConfig};
@@ -133,7 +134,7 @@ impl<'a> Log<'a> {
             }
         }
         for (i, segment) in self.segments.iter().enumerate() {
-            banister::toolkit::check_segment(segment).map_err(|error| at_round(error, i))?;
+            banister::toolkit::check_segment(segment).within(("round", i))?;
         }
         if !self.arm_names.is_empty() {
             let given = self.arm_names.len();
@@ -151,13 +152,13 @@ impl<'a> Log<'a> {
         for (i, &action) in self.actions.iter().enumerate() {
             if action >= self.arms {
                 let allowed = format!("arms are numbered 0 to {}", self.arms - 1);
-                return Err(Error::invalid(format!("action[{i}]"), action, allowed));
+                return Err(Error::invalid(("action", i), action, allowed));
             }
         }
         for (i, &p) in self.pscores.unwrap_or_default().iter().enumerate() {
             if !(p > 0.0 && p <= 1.0) {
                 let allowed = "must be above 0 and at most 1";
-                return Err(Error::invalid(format!("pscore[{i}]"), p, allowed));
+                return Err(Error::invalid(("pscore", i), p, allowed));
             }
         }
         check_range("reward_range", self.reward_range)?;
@@ -348,21 +349,5 @@ fn check_signal(
         }
         _ if value.abs() > FAR => Err(Error::invalid(field(), value, "must lie within ±1e100")),
         _ => Ok(()),
-    }
-}
-
-/// Says in which round of the log a number was refused.
-pub(crate) fn at_round(error: Error, round: usize) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } => Error::Invalid {
-            field: format!("round[{round}].{field}"),
-            value,
-            allowed,
-        },
-        other => other,
     }
 }

@@ -2,13 +2,14 @@
 
 use banister::interval::Mixture;
 use banister::logs::{Frequencies, LogRows};
+use banister::toolkit::Within;
 use banister::{Agent, Decision, Error, Event, Outcome, Round};
 use libm::log as log_of;
 use serde::{Deserialize, Serialize};
 
 use crate::features::Offering;
 use crate::interval::{around, mean_and_variance};
-use crate::log::{CheckedLog, at_round};
+use crate::log::CheckedLog;
 use crate::options::check_confidence;
 use crate::random::{Purpose, stream, unit};
 
@@ -158,7 +159,7 @@ pub fn replay(
                 segment: log.declared().segments.get(t).copied(),
                 ..Outcome::of_arm(action, reward, log.costs(t))
             }));
-            taken.map_err(|error| at_round(error, t))?;
+            taken.within(("round", t))?;
             accepted.push(t);
             fallbacks += u64::from(is_fallback);
         }
@@ -194,7 +195,7 @@ fn decide<'a>(
         segment: log.declared().segments.get(t).copied(),
         ..Round::default()
     };
-    agent.decide(&round).map_err(|error| at_round(error, t))
+    agent.decide(&round).within(("round", t))
 }
 
 fn max_weight(pscores: &[f64], options: &ReplayOptions) -> Result<f64, Error> {
@@ -320,7 +321,7 @@ pub fn warm_start(
             origin: origins[t],
             ..Outcome::of_arm(action, reward, log.costs(t))
         }));
-        taken.map_err(|error| at_round(error, t))?;
+        taken.within(("round", t))?;
     }
     Ok(not_taught)
 }

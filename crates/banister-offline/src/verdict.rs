@@ -1,5 +1,6 @@
 //! Verdicts on guardrails: kept, broken or undecided by the evidence of a log.
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 
 use banister::toolkit::Direction;
@@ -93,14 +94,10 @@ pub fn verdicts(
     let mut verdicts = Vec::with_capacity(guardrails.len());
     let policy = Part::new(log, 1.0, target, options)?;
     for (i, (guardrail, name)) in std::iter::zip(guardrails, names).enumerate() {
-        let field = format!("guardrail[{i}]");
+        let place = ("guardrails", i);
         if guardrail.name != *name {
             let allowed = format!("the log has `{name}` in this place");
-            return Err(Error::invalid(
-                format!("{field}.name"),
-                &guardrail.name,
-                allowed,
-            ));
+            return Err(Error::invalid("name", &guardrail.name, allowed)).within(place);
         }
         let made = [
             ("weights", guardrail.weights.is_some()),
@@ -109,10 +106,10 @@ pub fn verdicts(
         ];
         if let Some((key, _)) = made.into_iter().find(|(_, given)| *given) {
             let allowed = "costs of a log are judged as they are: leave it out";
-            return Err(Error::invalid(format!("{field}.{key}"), "given", allowed));
+            return Err(Error::invalid(key, "given", allowed)).within(place);
         }
         let beside = BTreeMap::new();
-        let standard = (guardrail.with_signal(&reward, &beside)).check(&field)?;
+        let standard = (guardrail.with_signal(&reward, &beside).check()).within(place)?;
         let reference = if standard.factor == 0.0 {
             None
         } else {

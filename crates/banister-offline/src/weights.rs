@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
                 .position(|p| *p < least * (1.0 - MIN_ROUNDING))
         {
             let allowed = format!("`min_pscore` says that none is below {least}");
-            return Err(Error::invalid(format!("pscore[{i}]"), pscores[i], allowed));
+            return Err(Error::invalid(("pscore", i), pscores[i], allowed));
         }
         let arms = log.declared().arms;
         let clip = options.clip.unwrap_or(f64::INFINITY);

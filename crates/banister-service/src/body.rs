@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister::toolkit::FieldError;
+use banister::toolkit::{FieldError, FieldPath};
 use banister_engine::object::Object;
 use serde::de::DeserializeOwned;
 
@@ -108,7 +108,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let Object(value) = banister::toolkit::deserialize(&mut json).map_err(refuse)?;
     json.end().map_err(|error| {
-        let field = ".".to_string();
+        let field = FieldPath::default();
         refuse(FieldError { field, error })
     })?;
     Ok(value)
@@ -123,9 +123,9 @@ fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem
         let detail = format!("the body is not JSON: {text}{place}");
         return Problem::new(StatusCode::BAD_REQUEST, detail);
     }
-    let field = if field == "." { "body" } else { &field };
+    let field = if field == "" { "body".into() } else { field };
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    match banister::toolkit::explain(field, text) {
+    match banister::toolkit::explain(field.clone(), text) {
         Some(banister::Error::Invalid {
             field,
             value,
@@ -134,7 +134,7 @@ fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem
         _ => {
             let hint = banister::toolkit::hint(text);
             let mut problem = Problem::new(status, format!("`{field}`: {text}{hint}"));
-            problem.field = Some(field.into());
+            problem.field = Some(field.to_string().into());
             problem
         }
     }

@@ -101,6 +101,12 @@ impl Problem {
     }
 }
 
+impl From<banister::Error> for Problem {
+    fn from(error: banister::Error) -> Self {
+        Refusal::from(error).into()
+    }
+}
+
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let detail = refusal.to_string();

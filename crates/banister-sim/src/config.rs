@@ -97,7 +97,7 @@ pub struct ExperimentConfig {
     #[serde(default)]
     pub reward: SignalConfig,
     /// The guardrails, in the order of the environment's cost rows.
-    #[serde(default)]
+    #[serde(default, alias = "guardrails")]
     pub guardrail: Vec<Guardrail>,
     /// The agents to run side by side.
     #[serde(default)]

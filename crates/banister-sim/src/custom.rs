@@ -51,7 +51,7 @@ impl CustomExperiment {
         });
         if let Some(i) = unjudged.filter(|_| knows_means) {
             let allowed = "to be judged it needs the environment's `safe_means`, or a `safe_cost`";
-            let field = format!("guardrail[{i}].relative");
+            let field = format!("guardrails[{i}].relative");
             return Err(Error::invalid(field, true, allowed));
         }
         self.environment.start(self.run.seed, 0)?;

@@ -1,5 +1,6 @@
 //! Experiments as checked: `config → Experiment`, which holds everything a run needs.
 
+use banister::toolkit::Within;
 use std::path::Path;
 
 use banister::oplb::Solver;
@@ -73,7 +74,7 @@ impl ExperimentConfig {
 impl Experiment {
     /// Checks the problem that the environment poses. There are no agents yet.
     pub(crate) fn new(resolved: ExperimentConfig, environment: Environment) -> Result<Self, Error> {
-        let problem = environment.problem.check().map_err(in_environment)?;
+        let problem = environment.problem.check().with_path(in_environment)?;
         if problem.drift_unit().is_some_and(DriftUnit::is_by_clock) {
             let why = "a simulation has no clock: declare `per = \"decision\"`";
             problem.refuse_drift(why)?;
@@ -148,14 +149,7 @@ impl Experiment {
         let mut labelled: Vec<(String, AgentSource)> = Vec::new();
         for (i, agent) in agents.into_iter().enumerate() {
             let agent = self.prepared(agent);
-            self.supports(&agent).map_err(|error| match error {
-                Error::Invalid {
-                    field,
-                    value,
-                    allowed,
-                } => Error::invalid(format!("agent[{i}].{field}"), value, allowed),
-                other => other,
-            })?;
+            self.supports(&agent).within(("agent", i))?;
             let label = agent.label();
             let field = || format!("agent[{i}].label");
             if label.trim().is_empty() {

@@ -59,7 +59,7 @@ pub(crate) fn thresholds(
             let allowed = format!(
                 "the environment's safe arm has mean {shown}; leave `safe_cost` out if it is unknown"
             );
-            let field = format!("guardrail[{i}].safe_cost");
+            let field = format!("guardrails[{i}].safe_cost");
             return Err(Error::invalid(field, c, allowed));
         }
         infos.push(info(threshold));

@@ -1,5 +1,6 @@
 //! Arms by number; a number is never given to another arm.
 
+use crate::path::Within;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -105,7 +106,7 @@ impl Arms {
 
     pub(crate) fn check_new(&self, name: &str) -> Result<(), Error> {
         let names: Vec<String> = self.list.iter().map(|arm| arm.name.clone()).collect();
-        check_name(&names, name, "arm")
+        check_name(&names, name).within("arm")
     }
 
     pub(crate) fn offer(&mut self, arm: usize, offered: bool) {

@@ -1,5 +1,7 @@
 //! Errors of the core. Each names the field, the value and what is allowed.
 
+use crate::path::{FieldPath, Within};
+
 /// Errors about input to the core.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -7,8 +9,8 @@ pub enum Error {
     /// A field has a value outside what is allowed. Change the field as the message says.
     #[error("`{field}` is {value}: {allowed}")]
     Invalid {
-        /// The field, as the user wrote it, e.g. `guardrail[0].at_most`.
-        field: String,
+        /// The field, as the user wrote it, e.g. `guardrails[0].at_most`.
+        field: FieldPath,
         /// The value as found in the input.
         value: String,
         /// Description of allowed values.
@@ -75,7 +77,7 @@ pub enum Error {
 impl Error {
     /// Makes an [`Error::Invalid`].
     pub fn invalid(
-        field: impl Into<String>,
+        field: impl Into<FieldPath>,
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
@@ -87,40 +89,50 @@ impl Error {
     }
 }
 
-/// Refuses NaN and infinity.
-pub fn finite(field: &str, value: f64) -> Result<f64, Error> {
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(Error::invalid(
-            field,
-            value,
-            "only finite numbers are allowed",
-        ))
+impl Within for Error {
+    fn with_path(mut self, change: impl FnOnce(FieldPath) -> FieldPath) -> Self {
+        if let Self::Invalid { field, .. } = &mut self {
+            *field = change(std::mem::take(field));
+        }
+        self
     }
+}
+
+/// Refuses NaN and infinity.
+pub fn finite(field: impl Into<FieldPath>, value: f64) -> Result<f64, Error> {
+    checked(field, value, true, "")
+}
+
+/// Refuses anything but a finite number above zero.
+pub fn positive(field: impl Into<FieldPath>, value: f64) -> Result<f64, Error> {
+    checked(field, value, value > 0.0, "must be above 0")
+}
+
+/// Refuses anything but a probability strictly between zero and one.
+pub fn open_unit(field: impl Into<FieldPath>, value: f64) -> Result<f64, Error> {
+    let allowed = "must be above 0 and below 1";
+    checked(field, value, value > 0.0 && value < 1.0, allowed)
+}
+
+fn checked(
+    field: impl Into<FieldPath>,
+    value: f64,
+    is_allowed: bool,
+    allowed: &str,
+) -> Result<f64, Error> {
+    let allowed = if !value.is_finite() {
+        "only finite numbers are allowed"
+    } else if is_allowed {
+        return Ok(value);
+    } else {
+        allowed
+    };
+    Err(Error::invalid(field, value, allowed))
 }
 
 /// Makes an [`Error::Snapshot`] with a reason.
 pub fn broken(reason: impl Into<String>) -> Error {
     Error::Snapshot {
         reason: reason.into(),
-    }
-}
-
-/// Refuses anything but a finite number above zero.
-pub fn positive(field: &str, value: f64) -> Result<f64, Error> {
-    if finite(field, value)? > 0.0 {
-        Ok(value)
-    } else {
-        Err(Error::invalid(field, value, "must be above 0"))
-    }
-}
-
-/// Refuses anything but a probability strictly between zero and one.
-pub fn open_unit(field: &str, value: f64) -> Result<f64, Error> {
-    if finite(field, value)? > 0.0 && value < 1.0 {
-        Ok(value)
-    } else {
-        Err(Error::invalid(field, value, "must be above 0 and below 1"))
     }
 }

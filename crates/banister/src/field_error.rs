@@ -3,12 +3,13 @@
 use serde::{Deserialize, Deserializer};
 
 use crate::Error;
+use crate::path::FieldPath;
 
 /// Error of a parser, with the path of the field where it went wrong.
 #[derive(Debug)]
 pub struct FieldError<E> {
-    /// Path as the document spells it, e.g. `guardrail[0].at_most`; `.` for the document itself.
-    pub field: String,
+    /// Place in the document, e.g. `guardrails[0].at_most`.
+    pub field: FieldPath,
     /// Error of the parser.
     pub error: E,
 }
@@ -18,7 +19,7 @@ pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, FieldError<D::Error>> {
     serde_path_to_error::deserialize(deserializer).map_err(|error| FieldError {
-        field: error.path().to_string(),
+        field: FieldPath::of_segments(error.path()),
         error: error.into_inner(),
     })
 }
@@ -31,7 +32,7 @@ pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 /// let error = banister::toolkit::explain("delta", message).expect("it is about a value");
 /// assert_eq!(error.to_string(), "`delta` is string \"x\": must be a number");
 /// ```
-pub fn explain(field: &str, message: &str) -> Option<Error> {
+pub fn explain(field: impl Into<FieldPath>, message: &str) -> Option<Error> {
     let found = (message.strip_prefix("invalid type: "))
         .or_else(|| message.strip_prefix("invalid value: "))?;
     let (found, expected) = found.split_once(", expected ")?;

@@ -90,6 +90,7 @@ pub mod oplb;
 mod optimism;
 #[doc(hidden)]
 pub mod parameters;
+mod path;
 mod play;
 mod problem;
 mod registry;

@@ -29,6 +29,7 @@ pub use crate::opb::ArmLearner;
 pub use crate::oplb::{ContextLearner, FeatureLearner};
 pub use crate::optimism::{Bounds, Planner};
 pub use crate::parameters::{DELTA, LinearKeys, Registered};
+pub use crate::path::{FieldPath, Step, Within};
 pub use crate::play::Play;
 pub use crate::problem::{
     CheckedProblem, Direction, RANGE_ADVICE, Signal, Standard, check_seen, check_segment,

@@ -154,6 +154,8 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
     # An environment alone will do, where it brings its guardrails.
     alone = "kind" in given and "environment" not in given
     experiment: dict[str, Any] = {"environment": given} if alone else dict(given)
+    if "guardrails" in experiment and "guardrail" not in experiment:
+        experiment["guardrail"] = experiment.pop("guardrails")
     environment = experiment.get("environment")
     if isinstance(environment, TableEnvironment):
         given_rails: Any = experiment.get("guardrail") or []

@@ -116,7 +116,7 @@ def declare(
         return argument if argument is not None else own
 
     listed = chosen(agents, "agent")
-    rails = chosen(guardrails, "guardrail")
+    rails = chosen(guardrails, "guardrail" if "guardrail" in brought else "guardrails")
     one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
     rails = [rails] if one_rail else list(rails or [])
     if isinstance(environment, TableEnvironment):

@@ -39,7 +39,7 @@ struct Evaluation {
     adaptive: bool,
     #[serde(default)]
     reward: SignalConfig,
-    #[serde(default, rename = "guardrail")]
+    #[serde(default, rename = "guardrail", alias = "guardrails")]
     guardrails: Vec<Guardrail>,
     #[serde(default)]
     options: Options,

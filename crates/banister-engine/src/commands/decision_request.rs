@@ -1,5 +1,6 @@
 //! Requests for decisions, and the checks that need only the experiment's declaration.
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -251,7 +252,7 @@ fn row(fields: &Fields, context: Option<RequestContext>) -> Result<Vec<f64>, Ref
     let value = match context {
         Some(RequestContext::Row(row)) => {
             let codes = fields.codes(&row);
-            return codes.map_err(|e| Refusal::of(e, |field| format!("context.{field}")));
+            return Ok(codes.within("context")?);
         }
         Some(RequestContext::Numbers(context)) => format!("a list of {}", context.len()),
         None => "absent".into(),

@@ -1,5 +1,6 @@
 //! Imports outcomes of another log.
 
+use banister::toolkit::Within;
 use std::sync::Arc;
 
 use super::{Command, Reply, Transaction};
@@ -55,16 +56,9 @@ impl Command for ImportOutcomes {
             // A file that contradicts the declaration is not taken: nothing of it has happened here.
             let arm = (!import.arms.is_empty()).then_some(outcome.action);
             let declared = (info.problem).refuse(arm, outcome.reward, outcome.costs);
-            let checked = (experiment.check_outcome(&outcome, i as u64))
-                .and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
-            checked.map_err(|refusal| match refusal {
-                Refusal::Invalid {
-                    field,
-                    value,
-                    allowed,
-                } => Refusal::invalid(format!("row {}: {field}", i + 1), value, allowed),
-                other => other,
-            })?;
+            let checked =
+                (experiment.check_outcome(&outcome, i as u64)).and_then(|()| Ok(declared?));
+            checked.with_path(|path| format!("row {}: {path}", i + 1).into())?;
         }
         for start in (0..count).step_by(CHUNK) {
             let end = (start + CHUNK).min(count);

@@ -1,5 +1,6 @@
 //! Reports an outcome: whole or in parts, in any order, counted once.
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -393,15 +394,15 @@ fn part(
         let own = problem.own_signal(played.map_or(usize::MAX, |arm| arm as usize), signal);
         if adds_up {
             // Ranges are of what a unit's reports make.
-            return (own.check_reported(field, x)).map_err(|e| Refusal::of(e, str::to_string));
+            return own.check_reported(x).at(field);
         }
         alarms.extend(experiment.range_alarm(played, signal, x));
         let checked = if is_watched {
-            own.check_reported(field, x)
+            own.check_reported(x)
         } else {
-            own.check_value(field, x)
+            own.check_value(x)
         };
-        checked.map_err(|e| Refusal::of(e, str::to_string))
+        checked.at(field)
     };
     if let Some(reward) = report.reward {
         check(0, "reward", reward)?;

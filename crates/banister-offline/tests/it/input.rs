@@ -345,13 +345,13 @@ fn guardrails_and_replays() {
     };
     refused(
         judge(&[other], 0),
-        "`guardrail[0].name` is other: the log has `spend`",
+        "`guardrails[0].name` is other: the log has `spend`",
     );
     let both = Guardrail {
         at_least: Some(0.1),
         ..spend
     };
-    refused(judge(&[both], 0), "`guardrail[0]` is given both");
+    refused(judge(&[both], 0), "`guardrails[0]` is given both");
 
     let problem = banister::Problem {
         arms: vec!["a".into(), "b".into(), "c".into()],

@@ -79,7 +79,7 @@ fn kinds_of(names: &str) -> Vec<String> {
 /// Kinds, problem, parameters beside those that it cannot do without, and words of the message; KIND is its name.
 const TABLE: &str = "
     arms                 | arms, relative      |                                | `kind` is KIND & `latency` is relative
-    arms                 | arms, moving        |                                | `guardrail[0].drift` & KIND & `segmented`
+    arms                 | arms, moving        |                                | `guardrails[0].drift` & KIND & `segmented`
     conservative_ucb ma_ops s_ops pessimistic_optimistic s_colts | arms, unknown | | `kind` is KIND & `safe_cost` & `returns`
     ucb1                 | arms                | exploration = 0                | `exploration`
     kl_ucb               | arms                | c = -1                         | `c`
@@ -108,7 +108,7 @@ const TABLE: &str = "
     parts                | zero, known         |                                | safe_cost & its mean is 0
     conservative_lin_ucb | elsewhere, unknown  |                                | kind & KIND & safe_cost & cost
     whole                | elsewhere, relative |                                | kind & KIND & relative
-    whole                | elsewhere, moving   |                                | `guardrail[0].drift` & KIND
+    whole                | elsewhere, moving   |                                | `guardrails[0].drift` & KIND
     linear               | zero                | delta = 0                      | delta
     linear               | zero                | delta = 1                      | delta
     linear               | zero                | delta = -1                     | delta
@@ -314,7 +314,7 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
         let problem = Problem::contextual(vec![0.1, 0.0, 0.0], vec![guardrail]);
         for kind in ["lin_ucb", "lin_ts", "conservative_lin_ucb"] {
             let rival = |s| AgentConfig::of_kind(kind).unwrap().with_parameter_norm(s);
-            let words = ["guardrail[0].safe_cost", "parameter_norm", "at least"];
+            let words = ["guardrails[0].safe_cost", "parameter_norm", "at least"];
             refused(rival(needs * 0.999).build(&problem), &words, kind);
             assert!(rival(needs).build(&problem).is_ok());
         }

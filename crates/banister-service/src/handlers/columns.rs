@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use banister::fields::{Category, Field, FieldValue};
 use banister::logs::{Frequencies, LogRows};
-use banister::toolkit::check_segment;
+use banister::toolkit::{FieldPath, Within, check_segment};
 use banister_engine::{
     ExperimentInfo, Found, Import, Kind, Refusal, SegmentFields, Segments, candidate_names,
 };
@@ -340,11 +340,10 @@ pub fn to_import(
             }
             Some(fields) => (std::iter::zip(&fields.0, &described))
                 .map(|((name, field), &place)| {
-                    let column = format!("row {}: context_{name}", row + 1);
-                    field.code(&column, &value_of(field, cell(place)))
+                    let code = field.code(&value_of(field, cell(place)));
+                    code.at(format!("row {}: context_{name}", row + 1))
                 })
-                .collect::<Result<_, _>>()
-                .map_err(|e| Refusal::of(e, str::to_string))?,
+                .collect::<Result<_, _>>()?,
         };
         match action {
             None => import.features.extend(numbers),
@@ -384,7 +383,7 @@ pub fn to_import(
         pscores: (pscores.len() == actions.len()).then_some(&pscores[..]),
     };
     let lesson = rows.lesson(frequencies, &names);
-    let (origins, not_taught) = lesson.map_err(|e| Refusal::of(e, str::to_string))?;
+    let (origins, not_taught) = lesson?;
     import.set_origins(&origins);
     Ok((import, skipped, not_taught))
 }
@@ -435,7 +434,7 @@ impl<'a> SegmentColumns<'a> {
             let allowed = format!("must say a value of each of {}", own.fields.join(", "));
             return Err(invalid(field(SEGMENT), format!("{name:?}"), allowed));
         }
-        check_segment(&name).map_err(|e| Refusal::of(e, field))?;
+        check_segment(&name).at(field(SEGMENT))?;
         Ok(name.into())
     }
 }
@@ -454,7 +453,7 @@ fn is_missing(cell: &str) -> bool {
 }
 
 fn invalid(
-    field: impl Into<String>,
+    field: impl Into<FieldPath>,
     value: impl std::fmt::Display,
     allowed: impl Into<String>,
 ) -> Problem {

@@ -4,6 +4,7 @@
 //! a field of an agent makes one agent per value, and these play the same instances. Where a field is a list by nature
 //! (`rewards`, `range`, `mu`), a list of such lists is what sweeps it.
 
+use banister::toolkit::{FieldPath, Within};
 use banister::{Error, Registry as _};
 use banister_rivals::AgentConfig;
 use serde_json::{Map, Value};
@@ -25,11 +26,16 @@ struct Swept {
 
 impl Swept {
     /// Name of the field in results.
-    fn name(&self) -> String {
-        match &self.table {
-            (table, Some(i)) => format!("{table}[{i}].{}", self.key),
-            (table, None) => format!("{table}.{}", self.key),
-        }
+    fn name(&self) -> FieldPath {
+        let table = match &*self.table.0 {
+            "guardrail" => "guardrails",
+            other => other,
+        };
+        let place = self
+            .table
+            .1
+            .map_or_else(FieldPath::default, FieldPath::from);
+        place.within(table).key(&self.key)
     }
 
     fn set(&self, experiment: &mut Value, value: &Value) {
@@ -150,10 +156,10 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
             let Some(values) = swept_values(value, agent_depth(kind, key)) else {
                 continue;
             };
-            check_values(&format!("agent[{i}].{key}"), values)?;
+            check_values(values).within(key).within(("agent", i))?;
             if variants.len().saturating_mul(values.len()) > MAX_CELLS {
                 let allowed = format!("at most {MAX_CELLS} combinations");
-                return Err(Error::invalid(format!("agent[{i}]"), "too many", allowed));
+                return Err(Error::invalid(("agent", i), "too many", allowed));
             }
             let each = |(table, fields): &(Map<String, Value>, Vec<(String, FieldValue)>)| {
                 let one = |value: &Value| {
@@ -192,7 +198,7 @@ fn expand_agents(file: &mut Value) -> Result<Vec<Vec<(String, FieldValue)>>, Err
 /// Finds the swept fields of everything but the agents.
 fn instance_fields(file: &Value) -> Result<Vec<Swept>, Error> {
     let mut all = Vec::new();
-    for table in ["run", "environment", "reward", "guardrail"] {
+    for table in ["run", "environment", "reward", "guardrail", "guardrails"] {
         match file.get(table) {
             Some(Value::Object(fields)) => collect(table, None, fields, &mut all)?,
             Some(Value::Array(tables)) => {
@@ -222,23 +228,23 @@ fn collect(
                 key: key.clone(),
                 values: values.clone(),
             };
-            check_values(&swept.name(), values)?;
+            check_values(values).at(swept.name())?;
             all.push(swept);
         }
     }
     Ok(())
 }
 
-fn check_values(field: &str, values: &[Value]) -> Result<(), Error> {
+fn check_values(values: &[Value]) -> Result<(), Error> {
     if values.is_empty() {
         let allowed = "give at least one value";
-        return Err(Error::invalid(field, "an empty list", allowed));
+        return Err(Error::invalid("", "an empty list", allowed));
     }
     match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
         None => Ok(()),
         Some(i) => {
             let value = format!("{} twice", values[i]);
-            Err(Error::invalid(field, value, "give every value once"))
+            Err(Error::invalid("", value, "give every value once"))
         }
     }
 }
@@ -302,7 +308,7 @@ fn short_names(swept: &[Swept]) -> Vec<String> {
         let same = swept.iter().filter(|other| other.key == field.key).count();
         match same {
             1 => field.key.clone(),
-            _ => field.name(),
+            _ => field.name().to_string(),
         }
     };
     swept.iter().map(name).collect()

@@ -280,7 +280,8 @@ fn names_own_value(agent: &AgentSource, reason: &Error) -> bool {
     let (Error::Invalid { field, .. }, Some((own, default))) = (reason, own()) else {
         return false;
     };
-    own.get(field) != default.get(field)
+    let key = field.to_string();
+    own.get(&key) != default.get(&key)
 }
 
 /// Adds the name of the instance to an error.

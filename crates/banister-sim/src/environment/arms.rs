@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use banister::toolkit::{FieldPath, Within};
 use banister::{Error, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +156,7 @@ pub(super) struct ArmMeans<'a> {
 impl ArmMeans<'_> {
     /// Builds the environment of K arms whose signals are of one family.
     pub(super) fn build(self, setting: &Setting<'_>, family: Family) -> Result<Environment, Error> {
-        check_shape(setting, &self.rewards, &self.costs)?;
+        check_shape(setting, &self.rewards, &self.costs).within("environment")?;
         let proposed = (0..self.rewards.len()).map(|a| format!("arm {a}"));
         let arms = arm_names(self.arms, proposed)?;
         let declared = Problem {
@@ -165,7 +166,7 @@ impl ArmMeans<'_> {
             guardrails: setting.guardrails.clone(),
             ..Problem::default()
         };
-        let problem = declared.check().map_err(in_environment)?;
+        let problem = declared.check().with_path(in_environment)?;
         if let Family::Gaussian { sd } | Family::ClippedGaussian { sd, .. } = family
             && !(sd.is_finite() && sd > 0.0)
         {
@@ -222,14 +223,13 @@ fn changes(
     let mut arms = Vec::new();
     let mut last = 0;
     for (n, change) in declared.iter().enumerate() {
-        let field = format!("environment.changes[{n}]");
+        let field = FieldPath::from(("environment.changes", n));
         if change.round <= last || change.round >= setting.horizon {
             let allowed = format!(
                 "rounds of changes increase, and lie between 1 and the horizon of {}",
                 setting.horizon
             );
-            let field = format!("{field}.round");
-            return Err(Error::invalid(field, change.round, allowed));
+            return Err(Error::invalid(field.key("round"), change.round, allowed));
         }
         last = change.round;
         if let Some(rewards) = &change.rewards {
@@ -239,47 +239,29 @@ fn changes(
             means.truncate(1);
             means.extend(costs.iter().cloned());
         }
-        check_shape(setting, &means[0], &means[1..]).map_err(|error| renamed(error, &field))?;
-        arms.push((change.round, build(&field, &means)?));
+        check_shape(setting, &means[0], &means[1..]).within(field.clone())?;
+        arms.push((change.round, build(&field.to_string(), &means)?));
     }
     Ok(arms)
 }
 
-/// Turns an error of the environment into one of a change point.
-fn renamed(error: Error, field: &str) -> Error {
-    match error {
-        Error::Invalid {
-            field: own,
-            value,
-            allowed,
-        } => Error::invalid(own.replacen("environment", field, 1), value, allowed),
-        other => other,
-    }
-}
-
 fn check_shape(setting: &Setting<'_>, rewards: &[f64], costs: &[Vec<f64>]) -> Result<(), Error> {
     if rewards.is_empty() {
-        let field = "environment.rewards";
-        return Err(Error::invalid(
-            field,
-            "empty",
-            "a policy needs at least one arm",
-        ));
+        let allowed = "a policy needs at least one arm";
+        return Err(Error::invalid("rewards", "empty", allowed));
     }
     if costs.len() != setting.guardrails.len() {
         let allowed = format!(
             "expected {}: one row per guardrail, in their order",
             setting.guardrails.len()
         );
-        let field = "environment.costs";
-        return Err(Error::invalid(field, count(costs.len(), "row"), allowed));
+        return Err(Error::invalid("costs", count(costs.len(), "row"), allowed));
     }
     for (i, row) in costs.iter().enumerate() {
         if row.len() != rewards.len() {
             let allowed = format!("expected {}: one per arm, as in `rewards`", rewards.len());
             let value = count(row.len(), "number");
-            let field = format!("environment.costs[{i}]");
-            return Err(Error::invalid(field, value, allowed));
+            return Err(Error::invalid(("costs", i), value, allowed));
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ impl AuthorsLinearConfig {
             seed: INSTANCE_SEED,
             noise: Some(noise),
         };
-        actions.build(setting, &signals, &model, parameters, "guardrail")
+        actions.build(setting, &signals, &model, parameters, "guardrails")
     }
 
     /// Fills in reward and guardrail where they are not declared.
@@ -77,7 +77,7 @@ impl AuthorsLinearConfig {
         match setting.guardrails.len() {
             1 => Ok(()),
             m => Err(Error::invalid(
-                "guardrail",
+                "guardrails",
                 format!("{m} of them"),
                 "this instance has one cost: declare one guardrail, or none",
             )),

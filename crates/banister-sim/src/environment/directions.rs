@@ -85,7 +85,7 @@ impl DirectionsConfig {
         }
         if !setting.guardrails.is_empty() {
             let allowed = "leave it out: every run draws a threshold for its one cost";
-            return Err(Error::invalid("guardrail", "given", allowed));
+            return Err(Error::invalid("guardrails", "given", allowed));
         }
         let seed = self.instance_seed.unwrap_or(INSTANCE_SEED);
         let law = PerRunInstance {

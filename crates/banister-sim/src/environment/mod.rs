@@ -182,7 +182,7 @@ impl EnvironmentConfig {
         if let Some((i, own)) = named.find(|(_, own)| own.signal.is_some()) {
             let value = own.signal.as_deref().unwrap_or_default();
             let allowed = "every cost is drawn for itself here: leave it out";
-            let field = format!("guardrail[{i}].signal");
+            let field = format!("guardrails[{i}].signal");
             return Err(Error::invalid(field, value, allowed));
         }
         self.build_kind(setting)

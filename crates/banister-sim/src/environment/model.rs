@@ -4,6 +4,7 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
+use banister::toolkit::FieldPath;
 use banister::{Error, Guardrail, Link, Problem, SignalConfig};
 use serde::{Deserialize, Serialize};
 
@@ -120,18 +121,9 @@ pub enum ArmRef {
     Name(String),
 }
 
-/// Moves an error about arms to the environment's table, where they are declared.
-pub(crate) fn in_environment(error: Error) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } if field.starts_with("arms") => {
-            Error::invalid(format!("environment.{field}"), value, allowed)
-        }
-        other => other,
-    }
+/// Arms are declared in the environment's table.
+pub(crate) fn in_environment(path: FieldPath) -> FieldPath {
+    path.moved("arms", "environment.arms")
 }
 
 /// "1 row", "2 rows".

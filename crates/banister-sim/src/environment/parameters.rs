@@ -164,7 +164,7 @@ pub(super) fn safe_action(
     }
     let field = match declared {
         Some(_) => "environment.safe_costs",
-        None => "guardrail[0].safe_cost",
+        None => "guardrails[0].safe_cost",
     };
     let default = || {
         let pairs = setting.guardrails.iter().zip(&signals[1..]);
@@ -277,7 +277,7 @@ pub(super) fn signals(setting: &Setting<'_>) -> Result<Vec<Signal>, Error> {
 pub(super) fn signal_field(s: usize) -> String {
     match s {
         0 => "reward".into(),
-        i => format!("guardrail[{}]", i - 1),
+        i => format!("guardrails[{}]", i - 1),
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn per_arm_environment(
         ] {
             if given {
                 let allowed = "the safe arm's means depend on the context here: leave it out";
-                let field = format!("guardrail[{i}].{key}");
+                let field = format!("guardrails[{i}].{key}");
                 return Err(Error::invalid(field, "given", allowed));
             }
         }

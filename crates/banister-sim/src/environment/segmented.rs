@@ -1,6 +1,7 @@
 //! `segmented`: arms whose means differ by segment, under guardrails over all segments or in each; and the
 //! world of segments, also of those in a table.
 
+use banister::toolkit::Within;
 use std::sync::Arc;
 
 use banister::{Error, Problem, Scope};
@@ -97,7 +98,7 @@ impl SegmentedConfig {
             },
             ..Problem::default()
         };
-        let checked = problem.check().map_err(in_environment)?;
+        let checked = problem.check().with_path(in_environment)?;
         let frequencies = self.checked_frequencies(names.len())?;
         let mut by_segment = Vec::new();
         for (s, row) in rewards.iter().enumerate() {
@@ -191,7 +192,7 @@ impl SegmentWorld {
                         "the safe arm has mean {mean} in segment `{}`; leave `safe_cost` out unless it is the same in all",
                         self.segments.names[s]
                     );
-                    let field = format!("guardrail[{i}].safe_cost");
+                    let field = format!("guardrails[{i}].safe_cost");
                     return Err(Error::invalid(field, declared, allowed));
                 }
             }

@@ -4,6 +4,7 @@
 //! row is for the judge: true means are the table's, so regret and violations are exact. With `features` the
 //! actions are contexts, whose true means no table knows: reward and costs are then those that were drawn.
 
+use banister::toolkit::Within;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl TableConfig {
             guardrails: setting.guardrails.clone(),
             ..Problem::default()
         };
-        let checked = plain.check().map_err(in_environment)?;
+        let checked = plain.check().with_path(in_environment)?;
         let shown = self.path.as_deref().unwrap_or("data");
         let values = values(&table, &columns, &checked, shown)?;
         let contexts = match &self.features {
@@ -135,7 +136,7 @@ impl TableConfig {
             config: self.clone(),
         });
         Ok(Environment {
-            safe_field: "guardrail[{i}].safe_cost".into(),
+            safe_field: "guardrails[{i}].safe_cost".into(),
             safe_means,
             ..Environment::new(problem, Dynamics::General(Arc::new(Custom::new(source))))
         })
@@ -158,7 +159,7 @@ impl TableConfig {
             },
             ..plain
         };
-        problem.check().map_err(in_environment)?;
+        problem.check().with_path(in_environment)?;
         let table = Arc::new(table);
         let source = Arc::new(TableEnvironment {
             table: Arc::clone(&table),
@@ -167,7 +168,7 @@ impl TableConfig {
         let outcome = |row: usize, arm: usize| table.outcome(row, arm).to_vec();
         let segments = of_rows(checked, &table.segments, names, outcome);
         let world = SegmentWorld { segments, source };
-        world.environment(problem, setting, "guardrail")
+        world.environment(problem, setting, "guardrails")
     }
 
     /// Rows of a table with this many that agents learn from before a run, and those that the first rounds
@@ -307,7 +308,7 @@ fn values(
                 let x = sign * finite(table, r, place, shown)?;
                 if !signal.admits(x) {
                     let cell = format!("{shown}, row {}, column `{}`", r + 1, table.names[place]);
-                    let refused = signal.check_value(&cell, x);
+                    let refused = signal.check_value(x).at(cell);
                     return refused
                         .map(|()| values)
                         .map_err(|error| in_table(error, &field));

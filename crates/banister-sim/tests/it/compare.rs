@@ -271,7 +271,7 @@ fn lists_of_values_make_a_grid() {
         let error = expand(&file, "bad").expect_err("refused");
         let text = error.to_string();
         assert!(
-            text.contains("guardrail[0].at_most") && text.contains(message),
+            text.contains("guardrails[0].at_most") && text.contains(message),
             "{text}"
         );
     }

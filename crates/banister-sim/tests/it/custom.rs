@@ -417,7 +417,7 @@ fn what_is_declared_wrong_is_refused_before_the_first_round() {
                 (guardrail.relative, guardrail.at_most) = (true, Some(1.5));
                 guardrail.safe_cost = None;
             },
-            "`guardrail[0].relative` is true",
+            "`guardrails[0].relative` is true",
         ),
     ];
     for (change, message) in cases {

@@ -1,6 +1,6 @@
 //! Instances that every run draws anew, and those that were published.
 
-use banister::{Error, Registry as _};
+use banister::Error;
 use banister_sim::compare::{Agents, Comparison, Entry, Suite, verdicts};
 use banister_sim::{Actions, EnvironmentConfig, ExperimentConfig, Options, Progress};
 use serde_json::json;

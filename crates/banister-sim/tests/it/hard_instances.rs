@@ -133,7 +133,7 @@ fn refused(config: ExperimentConfig, expected_field: &str, expected_value: &str)
     match config.check("bad") {
         Err(Error::Invalid { field, value, .. }) => {
             assert_eq!(
-                (field.as_str(), value.as_str()),
+                (&field.to_string()[..], value.as_str()),
                 (expected_field, expected_value)
             );
         }
@@ -277,7 +277,7 @@ fn the_shape_and_the_means_of_an_environment_are_checked() {
     tight.guardrail = vec![guardrail(0.5, None)];
     refused(tight, "environment.costs[0][2]", "0.5");
     let lie = plain(|c| c.guardrail = vec![guardrail(0.5, Some(0.1))]);
-    refused(lie, "guardrail[0].safe_cost", "0.1");
+    refused(lie, "guardrails[0].safe_cost", "0.1");
 }
 
 #[test]

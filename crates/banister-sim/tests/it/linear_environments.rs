@@ -207,11 +207,11 @@ fn bad_linear_experiments_are_refused_by_field() {
         d = 3, k = 3, safe_costs = [0.1, 0.2]        |                     |                      | `environment.safe_costs`
         d = 3, k = 3, safe_costs = [1.5]             |                     |                      | `environment.safe_costs[0]`
         d = 3, k = 3, safe_costs = [0.6]             |                     |                      | `environment.safe_costs[0]`
-        d = 3, k = 3, safe_costs = [0.2]             | safe_cost = 0.3,    |                      | `guardrail[0].safe_cost`
+        d = 3, k = 3, safe_costs = [0.2]             | safe_cost = 0.3,    |                      | `guardrails[0].safe_cost`
         d = 3, k = 3, mu = [[0.8, 0.1, 0.0]], safe_costs = [0.2] |                     |                      | `environment.safe_costs`
         d = 3, k = 3, noise = 0.1                    |                     |                      | `reward.sub_gaussian`
         d = 3, k = 3, noise = -1.0                   |                     |                      | `environment.noise`
-        d = 3, k = 3                                 | sub_gaussian = 0.3, |                      | `guardrail[0].sub_gaussian`
+        d = 3, k = 3                                 | sub_gaussian = 0.3, |                      | `guardrails[0].sub_gaussian`
         d = 3, k = 3, actions = 'sphere'             |                     |                      | `reward.range`
         actions = []                                 |                     |                      | `environment.actions`
         actions = [[0.1, 0.2], [0.1]], theta = [1.0, 0.0], mu = [[0.0, 1.0]] |                     |                      | `environment.actions[1]`

@@ -112,7 +112,7 @@ fn what_cannot_be_is_refused() {
     let table = "
         actions = 'per_arm'                |                      |                                        | agent[0].kind & per_arm
         actions = 'contextual'             |                      | , model = 'per_arm'                    | agent[0].model
-        actions = 'per_arm'                | , safe_cost = 0.1    | , model = 'per_arm'                    | guardrail[0].safe_cost
+        actions = 'per_arm'                | , safe_cost = 0.1    | , model = 'per_arm'                    | guardrails[0].safe_cost
         actions = 'per_arm'                |                      | , model = 'per_arm', parameter_norm = 0.1 | parameter_norm
         actions = 'ball', link = 'logistic' |                     |                                        | environment.link
         link = 'logistic', noise = 0.1     | , sub_gaussian = 1.0 |                                        | environment.noise

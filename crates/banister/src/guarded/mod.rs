@@ -50,7 +50,7 @@ impl<L: Learner> Guarded<L> {
             let allowed =
                 "not supported by this agent: use `opb` for guardrails over sums of decisions";
             return Err(Error::invalid(
-                format!("guardrail[{i}].over"),
+                format!("guardrails[{i}].over"),
                 over,
                 allowed,
             ));

@@ -1,5 +1,6 @@
 //! Actions and the regression on them: rounds, outcomes, and which of them are taken.
 
+use crate::path::Within;
 use std::sync::Arc;
 
 use banister_solve::dense;
@@ -174,7 +175,8 @@ impl Evidence {
         };
         let mut own = Self::around(problem, setup, safe_action);
         own.context = context;
-        own.check_norm("features", safe, &own.safe_action)
+        own.check_norm(&own.safe_action)
+            .within(("features", safe))
             .map_err(|error| {
                 if !setup.limit.clip {
                     error
@@ -186,7 +188,7 @@ impl Evidence {
                     )
                 }
             })?;
-        own.offer(&features).map_err(in_features)?;
+        own.offer(&features).within("features")?;
         own.arms = features;
         own.longest_declared = own.actions.longest;
         own.choose_ridge(0.0);
@@ -286,7 +288,7 @@ impl Evidence {
                 offered.for_each(|&arm| rows.extend_from_slice(self.arm_features(arm)));
             }
         }
-        self.offer(&rows)?;
+        self.offer(&rows).within("actions")?;
         self.room = rows;
         self.on_offer = kind;
         self.numbers.clear();
@@ -404,9 +406,10 @@ impl Evidence {
             let allowed = "this agent was made without contexts: declare their length";
             return Err(Error::invalid("context", "given", allowed));
         };
-        check_vector("context", context, arms.numbers)?;
-        self.check_norm("context", 0, context)
-            .map_err(without_place)?;
+        let checked = check_vector(context, arms.numbers);
+        checked
+            .and_then(|()| self.check_norm(context))
+            .within("context")?;
         Ok(arms)
     }
 
@@ -457,7 +460,7 @@ impl Evidence {
         if !actions.len().is_multiple_of(d) {
             let value = format!("{} numbers", actions.len());
             let allowed = format!("expected rows of {d} features each");
-            return Err(Error::invalid("actions", value, allowed));
+            return Err(Error::invalid("", value, allowed));
         }
         // One that is too long or not a number shows here; the exact fault is looked for then.
         let Limit { norm, clip, .. } = self.limit;
@@ -466,8 +469,7 @@ impl Evidence {
         for (a, x) in actions.chunks_exact(d).enumerate() {
             let square = dense::dot(x, x);
             if !(square <= most.min(LONGEST * LONGEST)) {
-                check_vector(&format!("actions[{a}]"), x, d)?;
-                self.check_norm("actions", a, x)?;
+                (check_vector(x, d).and_then(|()| self.check_norm(x))).within(a)?;
             }
         }
         let limit = if clip { norm } else { f64::INFINITY };
@@ -488,25 +490,27 @@ impl Evidence {
     }
 
     /// Refuses a feature vector that is too long.
-    fn check_norm(&self, field: &str, a: usize, x: &[f64]) -> Result<(), Error> {
+    fn check_norm(&self, x: &[f64]) -> Result<(), Error> {
         let length = dense::dot(x, x).sqrt();
         let Limit { norm, clip, .. } = self.limit;
         if !(length <= LONGEST) {
             let allowed = format!("must be at most {LONGEST:e} long");
-            return Err(Error::invalid(format!("{field}[{a}]"), length, allowed));
+            return Err(Error::invalid("", length, allowed));
         }
         if length > norm * (1.0 + 1e-12) && (!clip || x == self.safe_action) {
             let value = format!("a vector of length {length}");
             let allowed = format!("longer than `norm` = {norm}: {}", self.limit.advice);
-            return Err(Error::invalid(format!("{field}[{a}]"), value, allowed));
+            return Err(Error::invalid("", value, allowed));
         }
         Ok(())
     }
 
     /// Refuses features that no action can have.
     pub fn check_features(&self, features: &[f64]) -> Result<(), Error> {
-        check_vector("features", features, self.space.dimension)?;
-        self.check_norm("features", 0, features)
+        let checked = check_vector(features, self.space.dimension);
+        checked
+            .and_then(|()| self.check_norm(features))
+            .within("features")
     }
 
     /// Brings what is known of the actions on offer up to date.
@@ -642,7 +646,7 @@ pub fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
             None | Some(0.0) => guardrail.safe_cost = Some(0.0),
             Some(c) => {
                 return Err(Error::invalid(
-                    format!("guardrail[{i}].safe_cost"),
+                    format!("guardrails[{i}].safe_cost"),
                     c,
                     "the safe action's features are all zero, so its mean is 0",
                 ));
@@ -650,28 +654,4 @@ pub fn with_zero_costs(problem: &Problem) -> Result<Problem, Error> {
         }
     }
     Ok(problem)
-}
-
-/// Names a field that there is one of.
-fn without_place(error: Error) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } => Error::invalid(field.trim_end_matches("[0]"), value, allowed),
-        other => other,
-    }
-}
-
-/// Features declared with the problem are called so in errors.
-fn in_features(error: Error) -> Error {
-    match error {
-        Error::Invalid {
-            field,
-            value,
-            allowed,
-        } => Error::invalid(field.replacen("actions", "features", 1), value, allowed),
-        other => other,
-    }
 }

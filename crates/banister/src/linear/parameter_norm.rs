@@ -3,6 +3,7 @@
 
 use crate::error::{Error, positive};
 use crate::linear::link::{Link, log_odds};
+use crate::path::Within;
 use crate::problem::{CheckedProblem, Problem};
 
 /// Relative rounding that S may be short by.
@@ -26,7 +27,7 @@ fn largest_mean(problem: &Problem) -> f64 {
             .own_signal()
     }));
     let ranges = signals.flat_map(|signal| {
-        let own = signal.range.as_ref().map(|range| range.each(""));
+        let own = signal.range.as_ref().map(|range| range.each());
         let own = own.into_iter().flatten().map(|(_, range)| range);
         own.chain([signal.hull()]).collect::<Vec<_>>()
     });
@@ -98,11 +99,7 @@ pub(crate) fn check_safe_costs(
                  {units}: declare `parameter_norm` (S, {s} here) as at least {}, or mend the features",
                 ranges / length
             );
-            return Err(Error::invalid(
-                format!("guardrail[{i}].safe_cost"),
-                cost,
-                allowed,
-            ));
+            return Err(Error::invalid("safe_cost", cost, allowed)).within(("guardrails", i));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use super::{FeatureLearner, Oplb};
 use crate::error::Error;
 use crate::interval::Interval;
 use crate::linear::{Actions, Evidence};
+use crate::path::Within;
 use crate::problem::check_vector;
 
 /// Signal 0 is the reward, signal 1 + i guardrail i.
@@ -161,7 +162,7 @@ impl Oplb {
     /// safe cost is known).
     pub fn confidence(&self, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_signal(signal)?;
-        check_vector("parameter", parameter, self.dimension())?;
+        check_vector(parameter, self.dimension()).within("parameter")?;
         Ok(self.learner.confidence(signal, parameter))
     }
 

@@ -1,5 +1,6 @@
 //! One round of OPLB given by its numbers, for user-supplied data: what `banister solve` reads.
 
+use crate::path::Within;
 use banister_solve::{
     ConeLimits, ConeProblem, ConeSolution, LpError, Solution, Status, dense, solve_cone_once,
     solve_once,
@@ -259,7 +260,7 @@ impl RoundInstance {
             ));
         }
         for (a, x) in self.actions.iter().enumerate() {
-            check_vector(&format!("actions[{a}]"), x, d)?;
+            check_vector(x, d).within(("actions", a))?;
         }
         if self.safe >= self.actions.len() {
             let allowed = format!(
@@ -270,7 +271,7 @@ impl RoundInstance {
         }
         positive("relative_gap", self.relative_gap)?;
         self.check_gram(d)?;
-        check_ellipsoid("reward", &self.reward, d)?;
+        check_ellipsoid(&self.reward, d).within("reward")?;
         let m = self.thresholds.len();
         for (field, length) in [
             ("safe_costs", self.safe_costs.len()),
@@ -282,10 +283,10 @@ impl RoundInstance {
             }
         }
         for i in 0..m {
-            check_ellipsoid(&format!("costs[{i}]"), &self.costs[i], d)?;
-            let threshold = finite(&format!("thresholds[{i}]"), self.thresholds[i])?;
-            let field = format!("safe_costs[{i}]");
-            if finite(&field, self.safe_costs[i])? >= threshold {
+            check_ellipsoid(&self.costs[i], d).within(("costs", i))?;
+            let threshold = finite(("thresholds", i), self.thresholds[i])?;
+            let field = ("safe_costs", i);
+            if finite(field, self.safe_costs[i])? >= threshold {
                 let allowed = format!(
                     "the safe action must meet its guardrail with margin: strictly below {threshold}"
                 );
@@ -302,7 +303,7 @@ impl RoundInstance {
             return Err(Error::invalid("gram", value, allowed));
         }
         for (j, row) in self.gram.iter().enumerate() {
-            check_vector(&format!("gram[{j}]"), row, d)?;
+            check_vector(row, d).within(("gram", j))?;
         }
         for j in 0..d {
             for k in 0..j {
@@ -324,7 +325,7 @@ impl RoundInstance {
         match self.safe_costs.iter().position(|&c| c != 0.0) {
             None => Ok(()),
             Some(i) => Err(Error::invalid(
-                format!("safe_costs[{i}]"),
+                ("safe_costs", i),
                 self.safe_costs[i],
                 "the safe action's features are all zero, so its cost is 0",
             )),
@@ -332,15 +333,11 @@ impl RoundInstance {
     }
 }
 
-fn check_ellipsoid(field: &str, ellipsoid: &Ellipsoid, d: usize) -> Result<(), Error> {
-    check_vector(&format!("{field}.estimate"), &ellipsoid.estimate, d)?;
-    let radius = format!("{field}.radius");
-    if finite(&radius, ellipsoid.radius)? < 0.0 {
-        return Err(Error::invalid(
-            radius,
-            ellipsoid.radius,
-            "must not be negative",
-        ));
+fn check_ellipsoid(ellipsoid: &Ellipsoid, d: usize) -> Result<(), Error> {
+    check_vector(&ellipsoid.estimate, d).within("estimate")?;
+    let radius = finite("radius", ellipsoid.radius)?;
+    if radius < 0.0 {
+        return Err(Error::invalid("radius", radius, "must not be negative"));
     }
     Ok(())
 }

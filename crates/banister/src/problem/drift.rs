@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Problem;
 use crate::error::{Error, finite};
+use crate::path::FieldPath;
 
 /// Most that the mean of a signal may move in a unit of time, for every arm: |μ_t − μ_s| ≤ by·|t − s|, also within a
 /// unit: a mean that may jump by 0.01 once a day moves faster than 0.01 per day.
@@ -81,22 +82,17 @@ impl Drift {
     }
 
     /// Refuses what is no speed, and no pause; `width` is that of the signal's range.
-    pub(super) fn check(&self, field: &str, width: f64) -> Result<(), Error> {
+    pub(super) fn check(&self, width: f64) -> Result<(), Error> {
         if let Some(pause) = self.pause.filter(|own| !(own.is_finite() && *own > 0.0)) {
-            let field = format!("{field}.drift.pause");
-            return Err(Error::invalid(
-                field,
-                pause,
-                "must be a positive number of its units",
-            ));
+            let allowed = "must be a positive number of its units";
+            return Err(Error::invalid("pause", pause, allowed));
         }
-        let field = format!("{field}.drift.by");
-        if finite(&field, self.by)? < 0.0 {
-            return Err(Error::invalid(field, self.by, "must be at least 0"));
+        if finite("by", self.by)? < 0.0 {
+            return Err(Error::invalid("by", self.by, "must be at least 0"));
         }
         if self.by > width {
             let allowed = format!("must be at most {width}, the width of the signal's range");
-            return Err(Error::invalid(field, self.by, allowed));
+            return Err(Error::invalid("by", self.by, allowed));
         }
         Ok(())
     }
@@ -114,7 +110,7 @@ pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
     for (place, drift) in drifts {
         let by_clock = drift.per.is_by_clock();
         if *first.get_or_insert(by_clock) != by_clock {
-            let field = format!("{}.per", field_of(problem, place));
+            let field = field_of(problem, place).key("per");
             let allowed = "drifts of one problem are all per decision, or all per hour or day";
             return Err(Error::invalid(field, drift, allowed));
         }
@@ -123,14 +119,15 @@ pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
 }
 
 /// Field of the drift of a signal: 0 the reward, 1 + i guardrail i, then those declared beside them.
-pub(super) fn field_of(problem: &Problem, place: usize) -> String {
+pub(super) fn field_of(problem: &Problem, place: usize) -> FieldPath {
     let guardrails = problem.guardrails.len();
-    match place.checked_sub(1) {
-        None => "reward.drift".into(),
-        Some(i) if i < guardrails => format!("guardrail[{i}].drift"),
+    let signal: FieldPath = match place.checked_sub(1) {
+        None => "reward".into(),
+        Some(i) if i < guardrails => ("guardrails", i).into(),
         Some(i) => {
             let name = problem.signals.keys().nth(i - guardrails);
-            format!("signals.{}.drift", name.map_or("", |name| name))
+            ("signals", name.map_or("", |name| name)).into()
         }
-    }
+    };
+    signal.key("drift")
 }

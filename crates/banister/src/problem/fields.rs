@@ -6,6 +6,7 @@
 //! not divided by that: a parameter's entries keep a plain meaning, the mean in the middle of everything and
 //! how much each field moves it.
 
+use crate::path::Within;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -204,15 +205,15 @@ impl Fields {
     /// Refuses fields without sense: values that are there twice, empty ranges.
     pub fn check(&self) -> Result<(), Error> {
         if self.0.is_empty() {
-            return Err(Error::invalid("fields", "empty", "name at least one field"));
+            return Err(Error::invalid("", "empty", "name at least one field"));
         }
         for (name, field) in &self.0 {
             if !is_label(name) {
                 let allowed =
                     "a field needs a name of 1 to 200 characters, none of them a control character";
-                return Err(Error::invalid(name, "a name", allowed));
+                return Err(Error::invalid(("", name), "a name", allowed));
             }
-            field.check(name)?;
+            field.check().within(("", name))?;
         }
         Ok(())
     }
@@ -253,11 +254,14 @@ impl Fields {
                 "there is no such field; the fields are {}",
                 known.join(", ")
             );
-            return Err(Error::invalid(name, value, allowed));
+            return Err(Error::invalid(("", name), value, allowed));
         }
         let each = self.0.iter();
-        each.map(|(name, field)| field.code(name, row.get(name).unwrap_or(&FieldValue::Missing)))
-            .collect()
+        each.map(|(name, field)| {
+            let value = row.get(name).unwrap_or(&FieldValue::Missing);
+            field.code(value).within(("", name))
+        })
+        .collect()
     }
 
     /// The vector of a row that [`Fields::codes`] checked.
@@ -279,14 +283,14 @@ impl Fields {
 }
 
 impl Field {
-    fn check(&self, name: &str) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         match self {
             Self::Boolean { .. } => Ok(()),
-            Self::Number { range, .. } => check_pair(&format!("{name}.range"), *range),
+            Self::Number { range, .. } => check_pair(*range).within("range"),
             Self::Category { values, .. } => {
                 if values.is_empty() {
                     let allowed = "list at least one value";
-                    return Err(Error::invalid(format!("{name}.values"), "empty", allowed));
+                    return Err(Error::invalid("values", "empty", allowed));
                 }
                 for (i, value) in values.iter().enumerate() {
                     let fits = match value {
@@ -303,8 +307,7 @@ impl Field {
                     } else {
                         continue;
                     };
-                    let field = format!("{name}.values[{i}]");
-                    return Err(Error::invalid(field, value.value(), allowed));
+                    return Err(Error::invalid(("values", i), value.value(), allowed));
                 }
                 Ok(())
             }
@@ -347,7 +350,7 @@ impl Field {
     }
 
     /// Number that stands for a value; see [`Fields::codes`].
-    pub fn code(&self, name: &str, value: &FieldValue) -> Result<f64, Error> {
+    pub fn code(&self, value: &FieldValue) -> Result<f64, Error> {
         let found = match (self, value) {
             (_, FieldValue::Missing) if self.has_indicator() => Some(f64::NAN),
             (Self::Boolean { .. }, FieldValue::Boolean(flag)) => Some(f64::from(*flag)),
@@ -366,7 +369,7 @@ impl Field {
             }
             _ => None,
         };
-        found.ok_or_else(|| Error::invalid(name, value, self.allowed()))
+        found.ok_or_else(|| Error::invalid("", value, self.allowed()))
     }
 
     /// Description of allowed values.

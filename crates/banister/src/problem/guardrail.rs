@@ -194,33 +194,28 @@ impl Guardrail {
         }
     }
 
-    /// Checks the declaration and brings it to standard form, in units of the hull of all ranges; `field` is
-    /// how the user calls it.
-    pub fn check(&self, field: &str) -> Result<Standard, Error> {
+    /// Checks the declaration and brings it to standard form, in units of the hull of all ranges.
+    pub fn check(&self) -> Result<Standard, Error> {
         if self.name.trim().is_empty() {
-            return Err(Error::invalid(
-                format!("{field}.name"),
-                "empty",
-                "a guardrail needs a name",
-            ));
+            return Err(Error::invalid("name", "empty", "a guardrail needs a name"));
         }
         if let Some(budget) = &self.budget {
             let value = format!("{} per {}", budget.amount, budget.per.name());
             let allowed = "an agent knows no time: only the service keeps budgets";
-            return Err(Error::invalid(format!("{field}.budget"), value, allowed));
+            return Err(Error::invalid("budget", value, allowed));
         }
         let Some((direction, bound)) = self.bound() else {
             let found = self.at_most.map_or("neither", |_| "both");
             let allowed = "give exactly one of `at_most` and `at_least`";
-            return Err(Error::invalid(field, format!("given {found}"), allowed));
+            return Err(Error::invalid("", format!("given {found}"), allowed));
         };
-        let key = format!("{field}.{}", direction.key());
-        finite(&key, bound)?;
-        self.check_over(field)?;
-        let signal = self.own_signal().check(field)?;
-        self.check_safe_cost(field, &signal)?;
+        let key = direction.key();
+        finite(key, bound)?;
+        self.check_over()?;
+        let signal = self.own_signal().check()?;
+        self.check_safe_cost(&signal)?;
         if self.relative {
-            self.check_factor(&key, direction, bound, &signal)?;
+            self.check_factor(key, direction, bound, &signal)?;
         }
         let mut standard = match (self.relative, self.safe_cost) {
             (true, None) => relative(&self.name, signal, direction, bound),
@@ -237,16 +232,16 @@ impl Guardrail {
                 direction.allowed_side(),
                 standard.shown_threshold
             );
-            return Err(Error::invalid(format!("{field}.safe_cost"), c, allowed));
+            return Err(Error::invalid("safe_cost", c, allowed));
         }
         if standard.factor == 0.0 {
-            self.check_reach(&key, bound, &standard)?;
+            self.check_reach(key, bound, &standard)?;
         }
         Ok(standard)
     }
 
     /// Refuses a sum over no decisions, or of what has no highest value or no threshold of its own.
-    fn check_over(&self, field: &str) -> Result<(), Error> {
+    fn check_over(&self) -> Result<(), Error> {
         let Some(over) = self.over else {
             return Ok(());
         };
@@ -262,20 +257,19 @@ impl Guardrail {
             None if (1..=MOST_OVER).contains(&over) => return Ok(()),
             None => format!("must be a number of decisions, from 1 to {MOST_OVER}"),
         };
-        Err(Error::invalid(format!("{field}.over"), over, allowed))
+        Err(Error::invalid("over", over, allowed))
     }
 
     /// Refuses a safe cost that the safe action's signal cannot have.
-    pub(super) fn check_safe_cost(&self, field: &str, signal: &Signal) -> Result<(), Error> {
+    pub(super) fn check_safe_cost(&self, signal: &Signal) -> Result<(), Error> {
         let Some(c) = self.safe_cost else {
             return Ok(());
         };
-        let field = format!("{field}.safe_cost");
-        finite(&field, c)?;
+        finite("safe_cost", c)?;
         let Signal { lo, hi, .. } = *signal;
         if c < lo || c > hi {
             let allowed = format!("must lie in the signal's range [{lo}, {hi}]");
-            return Err(Error::invalid(field, c, allowed));
+            return Err(Error::invalid("safe_cost", c, allowed));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 use super::signals::REWARD;
 use super::{Direction, Guardrail, Measured, Problem, Range, SignalConfig};
 use crate::error::{Error, finite};
+use crate::path::{FieldPath, Within};
 
 /// Value of a guardrail that outcomes do not bring, by places of the row that they do.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,7 +113,7 @@ impl Problem {
             let allowed = "must be a declared signal, or a name that no guardrail has";
             return Err(Error::invalid("reward.signal", name, allowed));
         }
-        super::check_seen("reward.signal", name)?;
+        super::check_seen(name).within("reward.signal")?;
         if let Some(declared) = own.signals.remove(name) {
             let plain = SignalConfig {
                 signal: Some(name.clone()),
@@ -135,12 +136,12 @@ impl Problem {
     pub(super) fn with_ends(&self) -> Result<Self, Error> {
         let mut own = self.clone();
         for (name, signal) in &mut own.signals {
-            let field = format!("signals.{name}");
+            let field = FieldPath::from(("signals", name));
             let config = signal.config();
             let Some([lo, f64::INFINITY]) = config.range.as_ref().and_then(Range::shared) else {
                 continue;
             };
-            finite(&field, lo)?;
+            finite(field.clone(), lo)?;
             let of = self.guardrails.iter();
             let of = of.filter(|g| g.quantile.is_some() && g.signal.as_ref() == Some(name));
             let bounds = of.filter_map(|g| g.bound().map(|(_, bound)| bound));
@@ -170,7 +171,7 @@ impl Problem {
     }
 
     /// Place and declaration of a signal that a guardrail is made from.
-    fn source(&self, field: &str, name: &str) -> Result<(usize, SignalConfig), Error> {
+    fn source(&self, field: FieldPath, name: &str) -> Result<(usize, SignalConfig), Error> {
         let is_guardrail = |place: usize| (1..=self.guardrails.len()).contains(&place);
         let place = self.place_named(name).filter(|&place| !is_guardrail(place));
         let Some(place) = place else {
@@ -187,7 +188,7 @@ impl Problem {
     /// Recipe of a guardrail that outcomes do not bring and that is no weighted sum; its range is written to `own`.
     pub(super) fn made(&self, i: usize, own: &mut Guardrail) -> Result<Option<Made>, Error> {
         let declared = &self.guardrails[i];
-        let field = |key: &str| format!("guardrail[{i}].{key}");
+        let field = |key: &str| FieldPath::from(("guardrails", i)).key(key);
         let refuse = |key: &str, allowed: &str| Err(Error::invalid(field(key), "given", allowed));
         match (&declared.ratio, declared.quantile) {
             (Some(_), Some(_)) => refuse("quantile", "give `ratio` or `quantile`, not both"),
@@ -212,7 +213,7 @@ impl Problem {
                     let allowed = "a quantile is one of a declared signal: name it";
                     return Err(Error::invalid(field("signal"), "absent", allowed));
                 };
-                let (place, signal) = self.source(&field("signal"), name)?;
+                let (place, signal) = self.source(field("signal"), name)?;
                 let Some((side, bound)) = declared.bound() else {
                     return Ok(None);
                 };
@@ -227,7 +228,7 @@ impl Problem {
                 let Some(name) = declared.signal.as_deref() else {
                     return Ok(None);
                 };
-                let (place, signal) = self.source(&field("signal"), name)?;
+                let (place, signal) = self.source(field("signal"), name)?;
                 *own = declared.clone().of(signal);
                 let given = declared.own_signal();
                 if given != SignalConfig::default() && given != own.own_signal() {
@@ -240,9 +241,9 @@ impl Problem {
 
     fn ratio(&self, i: usize, names: &[String; 2], own: &mut Guardrail) -> Result<Made, Error> {
         let declared = &self.guardrails[i];
-        let field = format!("guardrail[{i}].ratio");
-        let (over, above) = self.source(&format!("{field}[0]"), &names[0])?;
-        let (under, below) = self.source(&format!("{field}[1]"), &names[1])?;
+        let field = FieldPath::from(("guardrails", i)).key("ratio");
+        let (over, above) = self.source(FieldPath::from(0).within(field.clone()), &names[0])?;
+        let (under, below) = self.source(FieldPath::from(1).within(field.clone()), &names[1])?;
         if over == under {
             let allowed = "a ratio is one of two signals";
             return Err(Error::invalid(field, &names[0], allowed));
@@ -270,7 +271,7 @@ impl Problem {
             above.range.clone()
         } else {
             let ([low, high], [least, most]) = (above.hull(), below.hull());
-            let tau = finite(&format!("guardrail[{i}]"), tau)?;
+            let tau = finite(("guardrails", i), tau)?;
             Some(Range::Shared([low - tau * most, high - tau * least]))
         };
         let beside = SignalConfig {
@@ -279,8 +280,7 @@ impl Problem {
         };
         if beside != SignalConfig::default() && beside.range != range {
             let allowed = "a ratio has the range that its signals give: leave it out";
-            let field = format!("guardrail[{i}].range");
-            return Err(Error::invalid(field, "given", allowed));
+            return Err(Error::invalid("range", "given", allowed)).within(("guardrails", i));
         }
         own.range = range;
         Ok(if declared.relative {

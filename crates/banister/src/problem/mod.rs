@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
+use crate::path::Within;
 use made::{AllMade, Made};
 use signals::Signals;
 
@@ -173,7 +174,7 @@ impl Problem {
             ));
         }
         for (i, name) in self.arms.iter().enumerate() {
-            check_name(&self.arms[..i], name, &format!("arms[{i}]"))?;
+            check_name(&self.arms[..i], name).within(("arms", i))?;
         }
         if self.safe >= self.arms.len() {
             let allowed = format!("must be the index of an arm, 0 to {}", self.arms.len() - 1);
@@ -184,7 +185,7 @@ impl Problem {
             check_segment(name)?;
             if self.segments[..i].contains(name) {
                 let allowed = "every segment needs a name of its own";
-                return Err(Error::invalid(format!("segments[{i}]"), name, allowed));
+                return Err(Error::invalid(("segments", i), name, allowed));
             }
         }
         let named = self.with_named_reward()?.with_ends()?;
@@ -192,27 +193,23 @@ impl Problem {
         let (declared, sums, made) = named.with_shared_signals()?;
         drift::check_units(&declared)?;
         let signals = Signals::new(&declared, &made)?;
-        let reward = declared.reward.check("reward")?;
+        let reward = declared.reward.check().within("reward")?;
         let mut guardrails: Vec<Standard> = Vec::new();
         for (i, guardrail) in declared.guardrails.iter().enumerate() {
-            let field = format!("guardrail[{i}]");
-            let mut standard = guardrail.on_means().check(&field)?;
+            let mut standard = guardrail.on_means().check().within(("guardrails", i))?;
             if let (true, Some([_, under])) = (guardrail.relative, &guardrail.ratio) {
                 // Of N and D by themselves: nothing of the range is left over (math.md 26).
                 (standard.threshold, standard.per) = (0.0, declared.place_named(under));
             }
             if guardrails.iter().any(|g| g.name == standard.name) {
                 let allowed = "every guardrail needs a name of its own";
-                return Err(Error::invalid(
-                    format!("{field}.name"),
-                    &standard.name,
-                    allowed,
-                ));
+                return Err(Error::invalid("name", &standard.name, allowed))
+                    .within(("guardrails", i));
             }
             guardrails.push(standard);
         }
         let beside = declared.signals.iter();
-        let beside = beside.map(|(name, own)| own.config().check(&format!("signals.{name}")));
+        let beside = beside.map(|(name, own)| own.config().check().within(("signals", name)));
         Ok(CheckedProblem {
             beside: beside.collect::<Result<_, _>>()?,
             sums,
@@ -252,33 +249,33 @@ impl Problem {
             ));
         }
         for (a, x) in features.iter().enumerate() {
-            check_vector(&format!("features[{a}]"), x, d)?;
+            check_vector(x, d).within(("features", a))?;
         }
         Ok(())
     }
 }
 
 /// Refuses a feature vector of the wrong length or with a number that is not finite.
-pub(crate) fn check_vector(field: &str, x: &[f64], d: usize) -> Result<(), Error> {
+pub(crate) fn check_vector(x: &[f64], d: usize) -> Result<(), Error> {
     if x.len() != d {
         let value = format!("a vector of {}", x.len());
         let allowed = format!("feature vectors have length {d} here");
-        return Err(Error::invalid(field, value, allowed));
+        return Err(Error::invalid("", value, allowed));
     }
     match x.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
-        Some(j) => finite(&format!("{field}[{j}]"), x[j]).map(|_| ()),
+        Some(j) => finite(j, x[j]).map(|_| ()),
     }
 }
 
 /// Refuses an empty arm name or one that is taken.
-pub(crate) fn check_name(taken: &[String], name: &str, field: &str) -> Result<(), Error> {
+pub(crate) fn check_name(taken: &[String], name: &str) -> Result<(), Error> {
     if name.trim().is_empty() {
-        return Err(Error::invalid(field, "empty", "an arm needs a name"));
+        return Err(Error::invalid("", "empty", "an arm needs a name"));
     }
     if taken.iter().any(|other| other == name) {
         return Err(Error::invalid(
-            field,
+            "",
             name,
             "every arm needs a name of its own",
         ));
@@ -303,12 +300,12 @@ pub fn check_segment(name: &str) -> Result<(), Error> {
             allowed,
         ));
     }
-    check_seen("segment", name)
+    check_seen(name).within("segment")
 }
 
 /// Refuses a name that shows as something else than it is: with control characters, line ends, or characters that
 /// are not seen or change the direction of writing.
-pub fn check_seen(field: &str, name: &str) -> Result<(), Error> {
+pub fn check_seen(name: &str) -> Result<(), Error> {
     let hides = |c: char| {
         c.is_control()
             || matches!(
@@ -324,7 +321,7 @@ pub fn check_seen(field: &str, name: &str) -> Result<(), Error> {
         Some(c) => {
             let value = format!("a name with U+{:04X}", u32::from(c));
             let allowed = "a name is one line, of characters that are seen";
-            Err(Error::invalid(field, value, allowed))
+            Err(Error::invalid("", value, allowed))
         }
     }
 }

@@ -13,6 +13,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{Error, finite};
+use crate::path::{FieldPath, Within};
 
 /// Range of a signal where none is given.
 pub(crate) const UNIT: [f64; 2] = [0.0, 1.0];
@@ -48,7 +49,7 @@ impl Range {
     /// The smallest range that holds those of all arms.
     pub fn hull(&self) -> [f64; 2] {
         let joined = |[a, b]: [f64; 2], [lo, hi]: [f64; 2]| [a.min(lo), b.max(hi)];
-        let all = self.each("").into_iter().map(|(_, range)| range);
+        let all = self.each().into_iter().map(|(_, range)| range);
         all.reduce(joined).unwrap_or(UNIT)
     }
 
@@ -60,48 +61,48 @@ impl Range {
         }
     }
 
-    /// All ranges as given, and their fields.
-    pub fn each(&self, field: &str) -> Vec<(String, [f64; 2])> {
+    /// All ranges as given, and where.
+    pub fn each(&self) -> Vec<(FieldPath, [f64; 2])> {
         match self {
-            Self::Shared(range) => vec![(field.to_string(), *range)],
+            Self::Shared(range) => vec![(FieldPath::default(), *range)],
             Self::ByArm(list) => (list.iter().enumerate())
-                .map(|(a, range)| (format!("{field}[{a}]"), *range))
+                .map(|(a, range)| (a.into(), *range))
                 .collect(),
             Self::ByName(map) => (map.iter())
-                .map(|(name, range)| (format!("{field}.{name}"), *range))
+                .map(|(name, range)| (FieldPath::default().key(name), *range))
                 .collect(),
         }
     }
 
-    /// Checks the numbers; the hull is returned. `field` is how the user calls it.
-    pub(super) fn check(&self, field: &str) -> Result<[f64; 2], Error> {
-        for (field, range) in self.each(field) {
-            check_pair(&field, range)?;
+    /// Checks the numbers; the hull is returned.
+    pub(super) fn check(&self) -> Result<[f64; 2], Error> {
+        for (place, range) in self.each() {
+            check_pair(range).within(place)?;
         }
         let hull = self.hull();
-        check_pair(field, hull)?;
+        check_pair(hull)?;
         Ok(hull)
     }
 
     /// One range per arm; none where all share one.
-    pub(super) fn of_arms(&self, field: &str, arms: &[String]) -> Result<Vec<[f64; 2]>, Error> {
+    pub(super) fn of_arms(&self, arms: &[String]) -> Result<Vec<[f64; 2]>, Error> {
         match self {
             Self::Shared(_) => Ok(Vec::new()),
             Self::ByArm(list) if list.len() == arms.len() => Ok(list.clone()),
             Self::ByArm(list) => {
                 let value = format!("{} ranges", list.len());
                 let allowed = format!("expected {}: one per arm, in their order", arms.len());
-                Err(Error::invalid(field, value, allowed))
+                Err(Error::invalid("", value, allowed))
             }
             Self::ByName(map) => {
                 if let Some(name) = map.keys().find(|name| !arms.contains(name)) {
                     let allowed = format!("there is no such arm; the arms are {}", arms.join(", "));
-                    return Err(Error::invalid(format!("{field}.{name}"), "given", allowed));
+                    return Err(Error::invalid(("", name), "given", allowed));
                 }
                 let own = |name: &String| {
                     map.get(name).copied().ok_or_else(|| {
                         let allowed = "where ranges are by arm, every arm needs its own";
-                        Error::invalid(format!("{field}.{name}"), "absent", allowed)
+                        Error::invalid(("", name), "absent", allowed)
                     })
                 };
                 arms.iter().map(own).collect()
@@ -111,16 +112,16 @@ impl Range {
 }
 
 /// Refuses ends that are not finite or in order, or so close or far that a unit overflows.
-pub(super) fn check_pair(field: &str, [lo, hi]: [f64; 2]) -> Result<(), Error> {
-    finite(field, lo)?;
-    finite(field, hi)?;
+pub(super) fn check_pair([lo, hi]: [f64; 2]) -> Result<(), Error> {
+    finite("", lo)?;
+    finite("", hi)?;
     if lo >= hi {
         let value = format!("[{lo}, {hi}]");
         let allowed = "the first number must be below the second";
-        return Err(Error::invalid(field, value, allowed));
+        return Err(Error::invalid("", value, allowed));
     }
-    finite(field, hi - lo)?;
-    finite(field, 1.0 / (hi - lo))?;
+    finite("", hi - lo)?;
+    finite("", 1.0 / (hi - lo))?;
     Ok(())
 }
 
@@ -142,7 +143,7 @@ impl ArmRanges {
             None => Ok(()),
             Some(name) => {
                 let allowed = "the ranges of this problem hold for all arms: leave it out";
-                Err(Error::invalid(format!("ranges.{name}"), "given", allowed))
+                Err(Error::invalid(("ranges", name), "given", allowed))
             }
         }
     }

@@ -59,7 +59,7 @@ pub fn check_segment_fields(fields: &[String]) -> Result<(), Error> {
     }
     let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
     for (i, name) in fields.iter().enumerate() {
-        let field = format!("{field}[{i}]");
+        let field = (field, i);
         if name.is_empty() || !name.chars().all(is_plain) {
             let allowed = "must be letters, digits, `.`, `_` or `-`";
             return Err(Error::invalid(field, format!("{name:?}"), allowed));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::range::{Range, UNIT, check_pair};
 use super::{Direction, Drift};
 use crate::error::{Error, finite};
+use crate::path::{FieldPath, Within};
 
 /// Advice at the end of the error for an observation outside its range.
 pub const RANGE_ADVICE: &str = "declare a `range` that holds every value ever possible";
@@ -114,47 +115,45 @@ pub struct Signal {
 }
 
 impl SignalConfig {
-    /// Checks the numbers; `field` is how the user calls this signal. Where ranges are by arm, the signal of
-    /// their hull is returned.
-    pub fn check(&self, field: &str) -> Result<Signal, Error> {
+    /// Checks the numbers. Where ranges are by arm, the signal of their hull is returned.
+    pub fn check(&self) -> Result<Signal, Error> {
         let [lo, hi] = match (&self.range, self.cap) {
-            (Some(own), _) => own.check(&format!("{field}.range"))?,
+            (Some(own), _) => own.check().within("range")?,
             (None, Some(cap)) => [0.0, cap],
             (None, None) => UNIT,
         };
         if let Some(r) = self.sub_gaussian
             && !(r > 0.0 && r.is_finite())
         {
-            let field = format!("{field}.sub_gaussian");
-            return Err(Error::invalid(field, r, UNKNOWN_CONSTANT));
+            return Err(Error::invalid("sub_gaussian", r, UNKNOWN_CONSTANT));
         }
-        self.check_cap(&format!("{field}.cap"), lo, hi)?;
+        self.check_cap(lo, hi).within("cap")?;
         if let Some(drift) = &self.drift {
-            drift.check(field, hi - lo)?;
+            drift.check(hi - lo).within("drift")?;
             if self.sub_gaussian.is_some() {
                 let allowed = "means that move are followed by bounded signals only: leave out `sub_gaussian`";
-                return Err(Error::invalid(format!("{field}.drift"), "given", allowed));
+                return Err(Error::invalid("drift", "given", allowed));
             }
         }
         Ok(self.signal([lo, hi]))
     }
 
     /// Signals of all arms where ranges are by arm; none otherwise.
-    pub(super) fn of_arms(&self, field: &str, arms: &[String]) -> Result<Vec<Signal>, Error> {
+    pub(super) fn of_arms(&self, arms: &[String]) -> Result<Vec<Signal>, Error> {
         let Some(range) = &self.range else {
             return Ok(Vec::new());
         };
-        let ranges = range.of_arms(&format!("{field}.range"), arms)?;
+        let ranges = range.of_arms(arms).within("range")?;
         Ok(ranges.into_iter().map(|own| self.signal(own)).collect())
     }
 
     /// Signal of one arm that brings its own range.
-    pub(super) fn of_arm(&self, field: &str, range: [f64; 2]) -> Result<Signal, Error> {
-        check_pair(field, range)?;
+    pub(super) fn of_arm(&self, range: [f64; 2]) -> Result<Signal, Error> {
+        check_pair(range)?;
         if let Some(cap) = self.cap.filter(|&cap| range[0] >= cap) {
             let value = format!("[{}, {}]", range[0], range[1]);
             let allowed = format!("its low end must be below the `cap` {cap}");
-            return Err(Error::invalid(field, value, allowed));
+            return Err(Error::invalid("", value, allowed));
         }
         Ok(self.signal(range))
     }
@@ -166,11 +165,11 @@ impl SignalConfig {
         [lo, self.cap.map_or(hi, |cap| hi.min(cap))]
     }
 
-    fn check_cap(&self, field: &str, lo: f64, hi: f64) -> Result<(), Error> {
+    fn check_cap(&self, lo: f64, hi: f64) -> Result<(), Error> {
         let Some(cap) = self.cap else { return Ok(()) };
-        finite(field, cap)?;
-        let mut ranges = vec![(String::new(), [lo, hi])];
-        ranges.extend(self.range.iter().flat_map(|own| own.each("")));
+        finite("", cap)?;
+        let mut ranges = vec![(FieldPath::default(), [lo, hi])];
+        ranges.extend(self.range.iter().flat_map(|own| own.each()));
         let allowed = if self.sub_gaussian.is_some() {
             "a signal is bounded by its `cap`: leave out `sub_gaussian`".to_string()
         } else if let Some((_, [low, _])) = ranges.iter().find(|(_, own)| own[0] >= cap) {
@@ -178,9 +177,9 @@ impl SignalConfig {
         } else if hi < cap {
             format!("no observation is above it: the range ends at {hi}")
         } else {
-            return check_pair(field, [lo, cap]);
+            return check_pair([lo, cap]);
         };
-        Err(Error::invalid(field, cap, allowed))
+        Err(Error::invalid("", cap, allowed))
     }
 
     /// The signal of a checked range: a cap within it is its high end.
@@ -258,11 +257,11 @@ impl Signal {
     }
 
     /// Refuses what is no observation at all: NaN, infinity, or a number that no sum could bear.
-    pub fn check_reported(&self, field: &str, x: f64) -> Result<(), Error> {
+    pub fn check_reported(&self, x: f64) -> Result<(), Error> {
         if self.is_observation(x) {
             Ok(())
         } else {
-            Err(self.refuse(field, x))
+            Err(self.refuse(x))
         }
     }
 
@@ -272,19 +271,19 @@ impl Signal {
         self.holds(x) || (self.capped && x > self.hi && self.is_observation(x))
     }
 
-    /// Refuses an observation that the declaration does not allow; `field` is how the user calls it.
-    pub fn check_value(&self, field: &str, x: f64) -> Result<(), Error> {
+    /// Refuses an observation that the declaration does not allow.
+    pub fn check_value(&self, x: f64) -> Result<(), Error> {
         if self.admits(x) {
             Ok(())
         } else {
-            Err(self.refuse(field, x))
+            Err(self.refuse(x))
         }
     }
 
     /// The error for an observation that is not.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refuse(&self, field: &str, x: f64) -> Error {
+    pub(crate) fn refuse(&self, x: f64) -> Error {
         if x.is_finite() {
             let (lo, hi) = (self.lo, self.hi);
             let allowed = if !self.is_observation(x) {
@@ -294,9 +293,9 @@ impl Signal {
             } else {
                 format!("must lie in the declared range [{lo}, {hi}]; {RANGE_ADVICE}")
             };
-            Error::invalid(field, x, allowed)
+            Error::invalid("", x, allowed)
         } else {
-            Error::invalid(field, x, "only finite numbers are allowed")
+            Error::invalid("", x, "only finite numbers are allowed")
         }
     }
 }

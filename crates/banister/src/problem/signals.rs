@@ -13,6 +13,7 @@ use super::{
     SignalConfig, Sum,
 };
 use crate::error::Error;
+use crate::path::{FieldPath, Within};
 
 /// Name of the reward among the ranges that an added arm brings.
 pub(crate) const REWARD: &str = "reward";
@@ -33,16 +34,17 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new(problem: &Problem, made: &[(usize, Made)]) -> Result<Self, Error> {
         let arms = &problem.arms;
-        let mut by_arm = vec![problem.reward.of_arms(REWARD, arms)?];
+        let mut by_arm = vec![problem.reward.of_arms(arms).within(REWARD)?];
         let mut learned = vec![0];
         for (i, guardrail) in problem.guardrails.iter().enumerate() {
-            let field = format!("guardrail[{i}]");
-            let own = guardrail.own_signal().of_arms(&field, arms)?;
+            let field = FieldPath::from(("guardrails", i));
+            let own = guardrail.own_signal().of_arms(arms);
+            let own = own.within(field.clone())?;
             if let Some(safe) = own.get(problem.safe) {
-                guardrail.check_safe_cost(&field, safe)?;
+                guardrail.check_safe_cost(safe).within(field.clone())?;
                 if guardrail.name == REWARD {
                     let allowed = "a guardrail whose range is by arm needs another name";
-                    return Err(Error::invalid(format!("{field}.name"), REWARD, allowed));
+                    return Err(Error::invalid(field.key("name"), REWARD, allowed));
                 }
             }
             by_arm.push(own);
@@ -53,7 +55,7 @@ impl Signals {
         }
         for (name, signal) in &problem.signals {
             learned.push(learned.len());
-            by_arm.push(signal.config().of_arms(&format!("signals.{name}"), arms)?);
+            by_arm.push((signal.config().of_arms(arms)).within(("signals", name))?);
         }
         let is_brought = |place: &usize| {
             let own = problem.guardrails.get(place - 1);
@@ -78,11 +80,10 @@ impl Problem {
             if let Some(sum) = self.sum(i)? {
                 let range = Some(self.range_of_sum(&sum)?);
                 if own.range.is_some() && own.range != range {
-                    let (field, allowed) = (
-                        format!("guardrail[{i}].range"),
-                        "a sum has the range that its signals and weights give: leave it out",
-                    );
-                    return Err(Error::invalid(field, "given", allowed));
+                    let allowed =
+                        "a sum has the range that its signals and weights give: leave it out";
+                    return Err(Error::invalid("range", "given", allowed))
+                        .within(("guardrails", i));
                 }
                 own.range = range;
                 sums.push(sum);
@@ -97,17 +98,17 @@ impl Problem {
     pub fn one_range_each(&self) -> Result<(), Error> {
         if let Some(i) = self.guardrails.iter().position(|g| g.weights.is_some()) {
             let allowed = "means are linear in the features here: weights are for agents on arms, such as `opb`";
-            let field = format!("guardrail[{i}].weights");
-            return Err(Error::invalid(field, "given", allowed));
+            return Err(Error::invalid("weights", "given", allowed)).within(("guardrails", i));
         }
         if let Some(i) = (self.guardrails.iter()).position(|g| g.relative && g.ratio.is_some()) {
             return Err(refuse_relative_ratio(i));
         }
         let ranges = self.guardrails.iter().map(|g| &g.range).enumerate();
-        let ranges = ranges.map(|(i, range)| (format!("guardrail[{i}].range"), range));
+        let ranges =
+            ranges.map(|(i, range)| (FieldPath::from(("guardrails", i)).key("range"), range));
         let beside = self.signals.iter().map(|(name, own)| (name, own.config()));
         let beside: Vec<_> = beside
-            .map(|(name, own)| (format!("signals.{name}"), own.range))
+            .map(|(name, own)| (FieldPath::from(("signals", name)), own.range))
             .collect();
         for (field, range) in [("reward.range".into(), &self.reward.range)]
             .into_iter()
@@ -127,7 +128,7 @@ impl Problem {
 /// The error for a ratio relative to the safe action's, where its two signals are not learned by arm.
 fn refuse_relative_ratio(guardrail: usize) -> Error {
     let allowed = "a ratio relative to the safe action's is kept by `opb` alone, on arms: give it a bound of its own";
-    Error::invalid(format!("guardrail[{guardrail}].relative"), true, allowed)
+    Error::invalid("relative", true, allowed).within(("guardrails", guardrail))
 }
 
 impl CheckedProblem {
@@ -245,7 +246,7 @@ impl CheckedProblem {
         arm: Option<usize>,
         reward: f64,
         costs: &[f64],
-        check: impl Fn(&Signal, &str, f64) -> Result<(), Error>,
+        check: impl Fn(&Signal, f64) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let expected = self.measured().len();
         if costs.len() != expected {
@@ -259,7 +260,7 @@ impl CheckedProblem {
         let names = std::iter::once(REWARD).chain(self.measured());
         let values = std::iter::once(&reward).chain(costs);
         for (signal, (name, &x)) in self.signals_of(arm).zip(names.zip(values)) {
-            check(signal, name, x)?;
+            check(signal, x).within(("", name))?;
         }
         Ok(())
     }
@@ -306,17 +307,18 @@ impl CheckedProblem {
         }
         if let Some(name) = ranges.0.keys().find(|name| !names.contains(&name.as_str())) {
             let allowed = format!("ranges are by arm for {} only", names.join(", "));
-            return Err(Error::invalid(format!("ranges.{name}"), "given", allowed));
+            return Err(Error::invalid(("ranges", name), "given", allowed));
         }
         let mut added = Vec::new();
         for s in (0..self.signals.by_arm.len()).filter(|&s| by_arm(s)) {
-            let field = format!("ranges.{}", self.signal_name(s));
+            let field = FieldPath::from(("ranges", self.signal_name(s)));
             let Some(&range) = ranges.0.get(self.signal_name(s)) else {
                 let allowed = "the ranges of this signal are by arm: an added one brings its own";
                 return Err(Error::invalid(field, "absent", allowed));
             };
-            let own = self.config_of(s).of_arm(&field, range)?;
-            self.check_added(&field, s, &own)?;
+            let own = self.config_of(s).of_arm(range);
+            let own = own.and_then(|own| self.check_added(s, &own).map(|()| own));
+            let own = own.within(field)?;
             added.push((s, own));
         }
         for (s, own) in added {
@@ -336,14 +338,14 @@ impl CheckedProblem {
         ArmRanges(found.collect())
     }
 
-    fn check_added(&self, field: &str, s: usize, own: &Signal) -> Result<(), Error> {
+    fn check_added(&self, s: usize, own: &Signal) -> Result<(), Error> {
         let Some(i) = s.checked_sub(1) else {
             return Ok(());
         };
         let (_, common, direction) = self.signal_of(0, s);
         let refuse = |allowed: String| {
             let value = format!("[{}, {}]", own.lo, own.hi);
-            Err(Error::invalid(field, value, allowed))
+            Err(Error::invalid("", value, allowed))
         };
         let (harmless, _) = direction.ordered(common.lo, common.hi);
         let (nearest, farthest) = direction.ordered(own.lo, own.hi);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::signals::REWARD;
 use super::{CheckedProblem, Guardrail, Problem, Range, SignalConfig};
 use crate::error::{Error, finite};
+use crate::path::{FieldPath, Within};
 
 /// Largest value of a sum at changed weights, in units of the largest at those declared: evidence stays finite.
 const DEAREST: f64 = 1e9;
@@ -103,32 +104,32 @@ impl Sum {
 }
 
 impl Weights {
-    fn of_arm(&self, field: &str, arm: &str) -> Result<&Terms, Error> {
+    fn of_arm(&self, arm: &str) -> Result<&Terms, Error> {
         match self {
             Self::Shared(terms) => Ok(terms),
             Self::ByArm(map) => map.get(arm).ok_or_else(|| {
                 let allowed = "where weights are by arm, every arm needs its own";
-                Error::invalid(format!("{field}.{arm}"), "absent", allowed)
+                Error::invalid(("", arm), "absent", allowed)
             }),
         }
     }
 }
 
 /// Weights in the order of the signals named, one for each and for no other.
-fn checked(field: &str, terms: &Terms, names: &[&str]) -> Result<Vec<f64>, Error> {
+fn checked(terms: &Terms, names: &[&str]) -> Result<Vec<f64>, Error> {
     if let Some(name) = terms.keys().find(|name| !names.contains(&name.as_str())) {
         let allowed = format!("weights here are of {}", names.join(", "));
-        return Err(Error::invalid(format!("{field}.{name}"), "given", allowed));
+        return Err(Error::invalid(("", name), "given", allowed));
     }
     let own = |name: &&str| {
-        let field = format!("{field}.{name}");
+        let field = ("", *name);
         match terms.get(*name) {
             None => Err(Error::invalid(
                 field,
                 "absent",
                 "every signal of the sum needs a weight",
             )),
-            Some(&w) if finite(&field, w)? < 0.0 => {
+            Some(&w) if finite(field, w)? < 0.0 => {
                 Err(Error::invalid(field, w, "must be at least 0"))
             }
             Some(&w) => Ok(w),
@@ -162,8 +163,8 @@ impl Problem {
     /// Refuses names that two signals have, and ranges that are none.
     pub(super) fn check_measured(&self) -> Result<(), Error> {
         for (name, signal) in &self.signals {
-            let field = format!("signals.{name}");
-            super::check_seen("signals", name)?;
+            let field = FieldPath::from(("signals", name));
+            super::check_seen(name).within("signals")?;
             if name.trim().is_empty()
                 || name == REWARD
                 || self.guardrails.iter().any(|g| g.name == *name)
@@ -175,9 +176,9 @@ impl Problem {
             let config = signal.config();
             if let Some(other) = &config.signal {
                 let allowed = "a signal is itself: only the reward names one";
-                return Err(Error::invalid(format!("{field}.signal"), other, allowed));
+                return Err(Error::invalid(field.key("signal"), other, allowed));
             }
-            config.check(&field)?;
+            config.check().within(field)?;
         }
         Ok(())
     }
@@ -188,11 +189,11 @@ impl Problem {
         let Some(config) = self.signals.get(name).map(Measured::config) else {
             return Ok(());
         };
-        let field = format!("signals.{name}");
+        let field = FieldPath::from(("signals", name));
         let unfit = [("cap", config.cap), ("sub_gaussian", config.sub_gaussian)];
         if let Some((key, Some(x))) = unfit.into_iter().find(|(_, given)| given.is_some()) {
             let allowed = "a signal with a weight has a `range` that no observation leaves";
-            return Err(Error::invalid(format!("{field}.{key}"), x, allowed));
+            return Err(Error::invalid(field.key(key), x, allowed));
         }
         let lo = config.hull()[0];
         if lo < 0.0 {
@@ -209,8 +210,8 @@ impl Problem {
         let Some(weights) = &own.weights else {
             return Ok(None);
         };
-        let field = format!("guardrail[{guardrail}].weights");
-        let refuse = |allowed: &str| Err(Error::invalid(&field, "given", allowed));
+        let field = FieldPath::from(("guardrails", guardrail)).key("weights");
+        let refuse = |allowed: &str| Err(Error::invalid(field.clone(), "given", allowed));
         if own.at_least.is_some() {
             return refuse("a weighted sum is kept `at_most`");
         }
@@ -235,7 +236,7 @@ impl Problem {
                         declared.join(", ")
                     ),
                 };
-                Error::invalid(format!("{field}.{name}"), "given", allowed)
+                Error::invalid(field.clone().key(*name), "given", allowed)
             })
         };
         let terms = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
@@ -250,14 +251,14 @@ impl Problem {
                 "there is no such arm; the arms are {}",
                 self.arms.join(", ")
             );
-            return Err(Error::invalid(format!("{field}.{name}"), "given", allowed));
+            return Err(Error::invalid(field.key(name), "given", allowed));
         }
         let of_arm = |arm: &String| {
-            let at = match weights {
+            let own = checked(weights.of_arm(arm).within(field.clone())?, &names);
+            own.within(match weights {
                 Weights::Shared(_) => field.clone(),
-                Weights::ByArm(_) => format!("{field}.{arm}"),
-            };
-            checked(&at, weights.of_arm(&field, arm)?, &names)
+                Weights::ByArm(_) => field.clone().key(arm),
+            })
         };
         Ok(Some(Sum {
             guardrail,
@@ -270,21 +271,21 @@ impl Problem {
     /// The unit of a sum: the largest value that it can have at the weights declared, or its threshold.
     pub(super) fn range_of_sum(&self, sum: &Sum) -> Result<Range, Error> {
         let own = &self.guardrails[sum.guardrail];
-        let field = format!("guardrail[{}].weights", sum.guardrail);
+        let field = FieldPath::from(("guardrails", sum.guardrail)).key("weights");
         let mut highest = Vec::new();
         for place in &sum.terms {
             let (name, signal) = (self.signals.iter())
                 .nth(place - 1 - self.guardrails.len())
                 .expect("terms are places of declared signals");
             let config = signal.config();
-            let by_arm = config.of_arms(&format!("signals.{name}"), &self.arms)?;
+            let by_arm = config.of_arms(&self.arms).within(("signals", name))?;
             highest.push((config.hull()[1], by_arm));
         }
         let mut largest = own.at_most.filter(|_| !own.relative).unwrap_or(0.0);
         for (arm, weights) in sum.weights.iter().enumerate() {
             let each = highest.iter().zip(weights);
             let each = each.map(|((all, own), w)| w * own.get(arm).map_or(*all, |own| own.hi));
-            largest = largest.max(finite(&field, each.sum())?);
+            largest = largest.max(finite(field.clone(), each.sum())?);
         }
         if largest <= 0.0 {
             return Err(Error::invalid(field, 0, "some weight must be above 0"));
@@ -322,16 +323,14 @@ impl CheckedProblem {
             _ => "signal",
         };
         self.made.first().map_or(Ok(()), |&(i, _)| {
-            let field = format!("guardrail[{i}].{}", key(i));
-            Err(Error::invalid(field, "given", why))
+            Err(Error::invalid(key(i), "given", why)).within(("guardrails", i))
         })
     }
 
     /// Refuses weighted sums, where they cannot be learned.
     pub fn refuse_weights(&self, why: &str) -> Result<(), Error> {
         self.sums.first().map_or(Ok(()), |sum| {
-            let field = format!("guardrail[{}].weights", sum.guardrail);
-            Err(Error::invalid(field, "given", why))
+            Err(Error::invalid("weights", "given", why)).within(("guardrails", sum.guardrail))
         })
     }
 
@@ -348,7 +347,7 @@ impl CheckedProblem {
                 0 => "no guardrail of this problem has weights".into(),
                 _ => format!("weights are of {}", sums.join(", ")),
             };
-            return Err(Error::invalid(format!("weights.{name}"), "given", allowed));
+            return Err(Error::invalid(("weights", name), "given", allowed));
         }
         let own = self.sums.iter().enumerate().filter_map(|(s, sum)| {
             let name = names(sum);
@@ -357,7 +356,7 @@ impl CheckedProblem {
                 .iter()
                 .map(|&place| self.signal_name(place))
                 .collect();
-            let own = checked(&format!("weights.{name}"), told.0.get(name)?, &terms);
+            let own = checked(told.0.get(name)?, &terms).within(("weights", name));
             Some(own.map(|own| (s, own)))
         });
         own.collect()
@@ -386,7 +385,7 @@ impl CheckedProblem {
                 .sum();
             let most = DEAREST * self.guardrails[sum.guardrail].signal.hi;
             if !(largest <= most) {
-                let field = format!("weights.{}", self.signal_name(sum.guardrail + 1));
+                let field = ("weights", self.signal_name(sum.guardrail + 1));
                 let allowed = format!("the sum may be {most:e} at most");
                 return Err(Error::invalid(field, largest, allowed));
             }
@@ -405,7 +404,7 @@ impl CheckedProblem {
             match own {
                 Some((_, own)) => Ok(own.clone()),
                 None if sum.by_arm => {
-                    let field = format!("weights.{}", self.signal_name(sum.guardrail + 1));
+                    let field = ("weights", self.signal_name(sum.guardrail + 1));
                     let allowed =
                         "the weights of this guardrail are by arm: an added one brings its own";
                     Err(Error::invalid(field, "absent", allowed))

@@ -166,12 +166,12 @@ impl CertifiedPlay {
             return Err(Error::invalid("safe", self.safe, allowed));
         }
         for (a, reward) in self.rewards.iter().enumerate() {
-            finite(&format!("rewards[{a}]"), *reward)?;
+            finite(("rewards", a), *reward)?;
         }
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let field = |name: &str| format!("guardrails[{i}].{name}");
-            finite(&field("factor"), guardrail.factor)?;
-            finite(&field("threshold"), guardrail.threshold)?;
+            finite(field("factor"), guardrail.factor)?;
+            finite(field("threshold"), guardrail.threshold)?;
             let CertifiedCost { means, laws, .. } = guardrail;
             if means.len() != self.rewards.len() || laws.len() != self.rewards.len() {
                 let value = format!("{} means and {} laws", means.len(), laws.len());
@@ -179,7 +179,7 @@ impl CertifiedPlay {
                 return Err(Error::invalid(field("means"), value, allowed));
             }
             for (a, mean) in means.iter().enumerate() {
-                finite(&field(&format!("means[{a}]")), *mean)?;
+                finite(field(&format!("means[{a}]")), *mean)?;
             }
             if let Some(a) = (0..laws.len()).find(|&a| !laws[a].is_sound(means[a])) {
                 let allowed =

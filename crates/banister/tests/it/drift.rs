@@ -498,7 +498,7 @@ fn bad_drift_is_refused() {
             drift: Some(moving(by)),
             ..at_most(TAU, Some(SAFE))
         };
-        refuse(guardrail, "`guardrail[0].drift.by`");
+        refuse(guardrail, "`guardrails[0].drift.by`");
     }
     let mixed = Problem {
         reward: SignalConfig {
@@ -508,7 +508,7 @@ fn bad_drift_is_refused() {
         ..declared_per(0.01, DriftUnit::Day)
     };
     let error = mixed.check().unwrap_err().to_string();
-    assert!(error.contains("`guardrail[0].drift.per`"), "{error}");
+    assert!(error.contains("`guardrails[0].drift.per`"), "{error}");
     let noisy = Guardrail {
         drift: Some(moving(1e-6)),
         sub_gaussian: Some(0.1),

@@ -6,7 +6,7 @@ use crate::common::verbs::Verbs as _;
 use crate::common::player::Inspect as _;
 use crate::common::player::{Oplb, OplbPerArm};
 use banister::monitor::{Alarm, AlarmKind};
-use banister::{Agent, Guardrail, Link, Model, OnBreach, OplbConfig, Problem};
+use banister::{Guardrail, Link, Model, OnBreach, OplbConfig, Problem};
 
 fn spend() -> Guardrail {
     Guardrail {

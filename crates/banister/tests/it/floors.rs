@@ -3,7 +3,7 @@
 use crate::common::verbs::Verbs as _;
 use banister::interval::Mixture;
 use banister::monitor::AlarmKind;
-use banister::{Agent, Floors, OnBreach, Opb, OpbConfig, Registry as _};
+use banister::{Agent, Floors, OnBreach, Opb, OpbConfig};
 
 use crate::common::{self, Random, at_most, brute_force_lp};
 

@@ -221,7 +221,7 @@ proptest! {
     /// guardrail as declared.
     #[test]
     fn a_pessimistically_feasible_policy_keeps_a_relative_guardrail(case in relative_case()) {
-        let standard = case.guardrail.check("g").expect("a valid guardrail");
+        let standard = case.guardrail.check().expect("a valid guardrail");
         let bounds = |a: usize| standard.cost_bounds(case.intervals[a], case.intervals[0], a == 0);
         let total: f64 = case.weights.iter().sum();
         let mut policy: Vec<f64> = case.weights.iter().map(|w| w / total).collect();
@@ -267,7 +267,7 @@ proptest! {
         let Some(f) = case.guardrail.at_most else {
             return Ok(());
         };
-        let standard = case.guardrail.check("g").expect("a valid guardrail");
+        let standard = case.guardrail.check().expect("a valid guardrail");
         let total: f64 = case.weights.iter().sum();
         let [lo, hi] = case.guardrail.own_signal().hull();
         let (mut cost, mut mean) = (0.0, 0.0);
@@ -336,7 +336,7 @@ fn a_known_safe_cost_turns_a_relative_guardrail_into_an_absolute_one() {
             at_least(0.375, Some(0.75)),
         ),
     ] {
-        assert_eq!(relative.check("g"), absolute.check("g"));
+        assert_eq!(relative.check(), absolute.check());
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::verbs::Verbs as _;
 
 use crate::common::player::Oplb;
-use banister::{Agent, Guardrail, Link, OplbConfig, Problem, SignalConfig};
+use banister::{Guardrail, Link, OplbConfig, Problem, SignalConfig};
 use common::Random;
 use common::linear::{Matrix, dot, length, solve, unit};
 

@@ -300,7 +300,7 @@ fn bad_declarations_are_refused_by_field() {
     for (guardrail, field, words) in [
         (
             p95(json!({"quantile": 1.0})),
-            "guardrail[0].quantile",
+            "guardrails[0].quantile",
             "between 0 and 1",
         ),
         (
@@ -310,7 +310,7 @@ fn bad_declarations_are_refused_by_field() {
         ),
         (
             p95(json!({"relative": true})),
-            "guardrail[0].relative",
+            "guardrails[0].relative",
             "bound of its own",
         ),
         (
@@ -325,12 +325,12 @@ fn bad_declarations_are_refused_by_field() {
         ),
         (
             p95(json!({"range": [0, 5]})),
-            "guardrail[0].range",
+            "guardrails[0].range",
             "leave it out",
         ),
         (
             p95(json!({"ratio": ["refunds", "orders"]})),
-            "guardrail[0].quantile",
+            "guardrails[0].quantile",
             "not both",
         ),
     ] {
@@ -342,37 +342,37 @@ fn bad_declarations_are_refused_by_field() {
     for (guardrail, field, words) in [
         (
             json!({"name": "g", "ratio": ["refunds", "sales"], "at_most": 0.1}),
-            "guardrail[0].ratio[1]",
+            "guardrails[0].ratio[1]",
             "one of the declared",
         ),
         (
             json!({"name": "g", "ratio": ["change", "orders"], "at_most": 0.1}),
-            "guardrail[0].ratio",
+            "guardrails[0].ratio",
             "begins at 0",
         ),
         (
             json!({"name": "g", "ratio": ["orders", "orders"], "at_most": 0.1}),
-            "guardrail[0].ratio",
+            "guardrails[0].ratio",
             "two signals",
         ),
         (
             json!({"name": "g", "ratio": ["refunds", "orders"], "at_most": 0.1, "safe_cost": 0.1}),
-            "guardrail[0].ratio",
+            "guardrails[0].ratio",
             "leave out",
         ),
         (
             json!({"name": "g", "ratio": ["refunds", "orders"], "at_most": 0.9, "relative": true}),
-            "guardrail[0].at_most",
+            "guardrails[0].at_most",
             "above 1",
         ),
         (
             json!({"name": "g", "signal": "sales", "at_most": 0.1}),
-            "guardrail[0].signal",
+            "guardrails[0].signal",
             "declared `signals`",
         ),
         (
             json!({"name": "g", "quantile": 0.5, "at_most": 0.1}),
-            "guardrail[0].signal",
+            "guardrails[0].signal",
             "name it",
         ),
         (
@@ -382,7 +382,7 @@ fn bad_declarations_are_refused_by_field() {
         ),
         (
             json!({"name": "g", "signal": "orders", "quantile": 0.5, "at_most": 7}),
-            "guardrail[0].at_most",
+            "guardrails[0].at_most",
             "within the signal's range",
         ),
     ] {
@@ -395,7 +395,7 @@ fn bad_declarations_are_refused_by_field() {
         let config: AgentConfig = serde_json::from_value(json!({"kind": kind})).unwrap();
         refused(
             config.build(&relative),
-            &["guardrail[0].relative", "`opb` alone"],
+            &["guardrails[0].relative", "`opb` alone"],
             kind,
         );
     }

@@ -46,7 +46,7 @@ fn the_length_of_parameters_is_declared_and_possible() {
             };
             Oplb::new(&problem, &config)
         };
-        let words = ["guardrail[0].safe_cost", "parameter_norm", "at least"];
+        let words = ["guardrails[0].safe_cost", "parameter_norm", "at least"];
         refused(agent(needs * 0.999), &words, "too short");
         assert!(agent(needs).is_ok() && agent(needs * 1.001).is_ok());
     }

@@ -5,8 +5,7 @@ use crate::common::verbs::Verbs as _;
 
 use crate::common::player::{Inspect as _, Oplb, OplbPerArm};
 use banister::{
-    Agent, ArmRanges, ArmWeights, Fallback, Guardrail, Link, Model, OplbConfig, Optimism, Problem,
-    Range,
+    ArmRanges, ArmWeights, Fallback, Guardrail, Link, Model, OplbConfig, Optimism, Problem, Range,
 };
 use common::linear::{Direct, dot, unit};
 use common::{Random, at_most, share_of};

@@ -3,62 +3,63 @@
 use crate::common;
 
 use crate::common::player::{Oplb, OplbPerArm, Segmented};
+use banister::toolkit::Within;
 use banister::{Error, Guardrail, Opb, OpbConfig, Problem, SignalConfig};
 use common::{at_most, problem, read, refused, rows};
 
 /// Guardrails, the second of two.
 const GUARDRAILS: &str = "
-    at_most = 0.5, at_least = 0.1                            | `guardrail[1]` is given both
-    safe_cost = 0.1                                          | `guardrail[1]` is given neither
-    at_most = nan, safe_cost = 0.1                           | `guardrail[1].at_most` is NaN
-    at_most = inf, safe_cost = 0.1                           | `guardrail[1].at_most` is inf
-    at_least = -inf, safe_cost = 0.1                         | `guardrail[1].at_least` is -inf
-    at_most = 0.5, safe_cost = nan                           | `guardrail[1].safe_cost` is NaN
-    at_most = 0.5, range = [nan, 1]                          | `guardrail[1].range` is NaN
-    at_most = 0.5, range = [0, inf]                          | `guardrail[1].range` is inf
-    at_most = 0.5, range = [-1e308, 1e308]                   | `guardrail[1].range` is inf
-    at_most = 0.5, sub_gaussian = nan                        | `guardrail[1].sub_gaussian` is NaN
-    at_most = 0.5, sub_gaussian = 0                          | `guardrail[1].sub_gaussian` is 0:
-    at_most = 0.5, sub_gaussian = -1                         | `guardrail[1].sub_gaussian` is -1:
-    at_most = 0.5, range = [1, 0]                            | `guardrail[1].range` is [1, 0]
-    at_most = 0.5, range = [2, 2]                            | `guardrail[1].range` is [2, 2]
-    at_most = 0.5, safe_cost = 1.5                           | `guardrail[1].safe_cost` is 1.5:
-    at_most = 0.5, safe_cost = -0.1                          | `guardrail[1].safe_cost` is -0.1:
-    at_most = 0.5, safe_cost = 0.5                           | `guardrail[1].safe_cost` is 0.5:
-    at_most = 0.5, safe_cost = 0.6                           | `guardrail[1].safe_cost` is 0.6:
-    at_least = 0.5, safe_cost = 0.5                          | `guardrail[1].safe_cost` is 0.5:
-    relative = true, at_most = 1.5, safe_cost = 0            | `guardrail[1].safe_cost` is 0:
-    at_most = 0                                              | `guardrail[1].at_most` is 0:
-    at_least = 1                                             | `guardrail[1].at_least` is 1:
-    relative = true, at_most = 1                             | `guardrail[1].at_most` is 1:
-    relative = true, at_most = 0.9                           | `guardrail[1].at_most` is 0.9:
-    relative = true, at_most = -2                            | `guardrail[1].at_most` is -2:
-    relative = true, at_least = 1                            | `guardrail[1].at_least` is 1:
-    relative = true, at_least = 1.1                          | `guardrail[1].at_least` is 1.1:
-    relative = true, at_least = 0                            | `guardrail[1].at_least` is 0:
-    relative = true, at_least = -0.5                         | `guardrail[1].at_least` is -0.5:
-    relative = true, at_most = 1.1, range = [-1, 1]          | `guardrail[1].at_most` is 1.1 with range [-1, 1]
-    name = '  ', at_most = 0.5                               | `guardrail[1].name` is empty
-    name = 'first', at_most = 0.5                            | `guardrail[1].name` is first
-    name = 'reward', at_most = 0.5, range = [[0, 1], [0, 2]] | `guardrail[1].name` & another name
+    at_most = 0.5, at_least = 0.1                            | `guardrails[1]` is given both
+    safe_cost = 0.1                                          | `guardrails[1]` is given neither
+    at_most = nan, safe_cost = 0.1                           | `guardrails[1].at_most` is NaN
+    at_most = inf, safe_cost = 0.1                           | `guardrails[1].at_most` is inf
+    at_least = -inf, safe_cost = 0.1                         | `guardrails[1].at_least` is -inf
+    at_most = 0.5, safe_cost = nan                           | `guardrails[1].safe_cost` is NaN
+    at_most = 0.5, range = [nan, 1]                          | `guardrails[1].range` is NaN
+    at_most = 0.5, range = [0, inf]                          | `guardrails[1].range` is inf
+    at_most = 0.5, range = [-1e308, 1e308]                   | `guardrails[1].range` is inf
+    at_most = 0.5, sub_gaussian = nan                        | `guardrails[1].sub_gaussian` is NaN
+    at_most = 0.5, sub_gaussian = 0                          | `guardrails[1].sub_gaussian` is 0:
+    at_most = 0.5, sub_gaussian = -1                         | `guardrails[1].sub_gaussian` is -1:
+    at_most = 0.5, range = [1, 0]                            | `guardrails[1].range` is [1, 0]
+    at_most = 0.5, range = [2, 2]                            | `guardrails[1].range` is [2, 2]
+    at_most = 0.5, safe_cost = 1.5                           | `guardrails[1].safe_cost` is 1.5:
+    at_most = 0.5, safe_cost = -0.1                          | `guardrails[1].safe_cost` is -0.1:
+    at_most = 0.5, safe_cost = 0.5                           | `guardrails[1].safe_cost` is 0.5:
+    at_most = 0.5, safe_cost = 0.6                           | `guardrails[1].safe_cost` is 0.6:
+    at_least = 0.5, safe_cost = 0.5                          | `guardrails[1].safe_cost` is 0.5:
+    relative = true, at_most = 1.5, safe_cost = 0            | `guardrails[1].safe_cost` is 0:
+    at_most = 0                                              | `guardrails[1].at_most` is 0:
+    at_least = 1                                             | `guardrails[1].at_least` is 1:
+    relative = true, at_most = 1                             | `guardrails[1].at_most` is 1:
+    relative = true, at_most = 0.9                           | `guardrails[1].at_most` is 0.9:
+    relative = true, at_most = -2                            | `guardrails[1].at_most` is -2:
+    relative = true, at_least = 1                            | `guardrails[1].at_least` is 1:
+    relative = true, at_least = 1.1                          | `guardrails[1].at_least` is 1.1:
+    relative = true, at_least = 0                            | `guardrails[1].at_least` is 0:
+    relative = true, at_least = -0.5                         | `guardrails[1].at_least` is -0.5:
+    relative = true, at_most = 1.1, range = [-1, 1]          | `guardrails[1].at_most` is 1.1 with range [-1, 1]
+    name = '  ', at_most = 0.5                               | `guardrails[1].name` is empty
+    name = 'first', at_most = 0.5                            | `guardrails[1].name` is first
+    name = 'reward', at_most = 0.5, range = [[0, 1], [0, 2]] | `guardrails[1].name` & another name
     at_most = 5                                              | nothing can violate it & percent? write 0.05
     at_least = 90                                            | no action can meet it & write 0.9
     at_least = -1                                            | nothing can violate it & declare the `range`
     at_most = 500, range = [0, 100]                          | range is [0, 100]
-    at_most = 0.5, cap = nan                                 | `guardrail[1].cap` & finite
-    at_most = 0.5, cap = 0                                   | `guardrail[1].cap` & above 0
-    at_most = 0.5, cap = -1, range = [-1, 1]                 | `guardrail[1].cap` & above -1
-    at_most = 0.5, cap = 2, range = [0, 1]                   | `guardrail[1].cap` & the range ends at 1
-    at_most = 0.5, cap = 1, sub_gaussian = 1                 | `guardrail[1].cap` & leave out `sub_gaussian`
-    at_most = 3, cap = 2                                     | `guardrail[1].at_most` & [0, 2]
-    at_most = 0.5, range = { a = [0, 1] }                    | `guardrail[1].range.b` & every arm
-    at_most = 0.5, range = { a = [0, 1], b = [0, 1], c = [0, 1] } | `guardrail[1].range.c` & the arms are a, b
-    at_most = 0.5, range = { a = [0.1, 0.1], b = [0, 1] }    | `guardrail[1].range.a` & [0.1, 0.1]
-    at_most = 0.5, range = { a = [0, nan], b = [0, 1] }      | `guardrail[1].range.a` & NaN
-    at_most = 0.5, range = [[0, 1]]                          | `guardrail[1].range` & expected 2: one per arm
-    at_most = 0.5, range = [[0, 1], [1, 0]]                  | `guardrail[1].range[1]` & below the second
-    at_most = 0.5, range = [[0, 0.1], [0, 2]], safe_cost = 0.2 | `guardrail[1].safe_cost` & [0, 0.1]
-    at_most = 3, range = [[0, 0.1], [0, 2]]                  | `guardrail[1].at_most` & [0, 2]
+    at_most = 0.5, cap = nan                                 | `guardrails[1].cap` & finite
+    at_most = 0.5, cap = 0                                   | `guardrails[1].cap` & above 0
+    at_most = 0.5, cap = -1, range = [-1, 1]                 | `guardrails[1].cap` & above -1
+    at_most = 0.5, cap = 2, range = [0, 1]                   | `guardrails[1].cap` & the range ends at 1
+    at_most = 0.5, cap = 1, sub_gaussian = 1                 | `guardrails[1].cap` & leave out `sub_gaussian`
+    at_most = 3, cap = 2                                     | `guardrails[1].at_most` & [0, 2]
+    at_most = 0.5, range = { a = [0, 1] }                    | `guardrails[1].range.b` & every arm
+    at_most = 0.5, range = { a = [0, 1], b = [0, 1], c = [0, 1] } | `guardrails[1].range.c` & the arms are a, b
+    at_most = 0.5, range = { a = [0.1, 0.1], b = [0, 1] }    | `guardrails[1].range.a` & [0.1, 0.1]
+    at_most = 0.5, range = { a = [0, nan], b = [0, 1] }      | `guardrails[1].range.a` & NaN
+    at_most = 0.5, range = [[0, 1]]                          | `guardrails[1].range` & expected 2: one per arm
+    at_most = 0.5, range = [[0, 1], [1, 0]]                  | `guardrails[1].range[1]` & below the second
+    at_most = 0.5, range = [[0, 0.1], [0, 2]], safe_cost = 0.2 | `guardrails[1].safe_cost` & [0, 0.1]
+    at_most = 3, range = [[0, 0.1], [0, 2]]                  | `guardrails[1].at_most` & [0, 2]
 ";
 
 /// Their neighbours that are allowed: the end of the range is the paper's own τ = 1.
@@ -128,7 +129,7 @@ fn sub_gaussian_constants() {
     for value in ["0", "-1", "nan", "inf"] {
         let reward: SignalConfig = read(&format!("sub_gaussian = {value}"));
         let words = [&["`reward.sub_gaussian`"], &advice[..]].concat();
-        refused(reward.check("reward"), &words, value);
+        refused(reward.check().within("reward"), &words, value);
     }
     let known = |text: &str| {
         serde_json::from_str::<SignalConfig>(text)
@@ -261,7 +262,7 @@ const AGENTS: &str = "
     oplb      | features, no margin | parameter_norm = 1                                        | guardrail[0].safe_cost & margin
     oplb      | zero               | parameter_norm = 1                                         | guardrail[0].safe_cost & 0.1 & its mean is 0
     oplb      | zero, below        | parameter_norm = 1                                         | guardrail[0].safe_cost & margin
-    oplb      | by arm             | parameter_norm = 2                                         | `guardrail[0].range` is given by arm
+    oplb      | by arm             | parameter_norm = 2                                         | `guardrails[0].range` is given by arm
     oplb      | features           | links = { clicks = 'logistic' }                            | links & clicks
     oplb      | features           | link = 'logistic'                                          | parameter_norm & Log-odds
     oplb      | features           | link = 'logistic', parameter_norm = 6, solver = 'exact'    | linearised

@@ -267,7 +267,7 @@ fn a_promise_is_in_words_and_what_cannot_be_one_is_refused() {
     for (keys, why) in [
         (
             "over = 0",
-            "`guardrail[0].over` is 0: must be a number of decisions",
+            "`guardrails[0].over` is 0: must be a number of decisions",
         ),
         ("over = 9, relative = true", "`relative`"),
         ("over = 9, sub_gaussian = 1.0", "`sub_gaussian`"),

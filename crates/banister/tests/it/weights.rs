@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::common::{Random, read, refused, rows};
 use banister::{
     Agent, AgentConfig, ArmRanges, ArmWeights, Claim, Error, Guardrail, Opb, OpbConfig, Origin,
-    Outcome, Pending, Problem, Registry as _, Round,
+    Outcome, Pending, Problem, Round,
 };
 use serde_json::{Value, json};
 
@@ -257,21 +257,21 @@ fn a_saved_agent_goes_on_bit_by_bit_with_the_prices_in_force() {
 
 /// Problems beside `in` and `out`: the guardrail, and words of the message.
 const REFUSED: &str = "
-    at_most = 1, weights = { in = 1, out = -2 }           | `guardrail[0].weights.out` is -2: & at least 0
-    at_most = 1, weights = { in = nan, out = 1 }          | `guardrail[0].weights.in` is NaN
-    at_most = 1, weights = { in = inf, out = 1 }          | `guardrail[0].weights.in` is inf
-    at_most = 1, weights = { in = 1, other = 1 }          | `guardrail[0].weights.other` & in, out
-    at_most = 1, weights = { a = { in = 1, out = 1 } }    | `guardrail[0].weights.b` is absent
-    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1 } } | `guardrail[0].weights.b.out` is absent
-    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1, out = 1 }, c = { in = 1, out = 1 } } | `guardrail[0].weights.c` & the arms are a, b
-    at_most = 1, weights = { in = 1 }, quantile = 0.9     | `guardrail[0].weights` & in its mean
-    at_most = 1, weights = {}                             | `guardrail[0].weights` & at least one signal
-    at_most = 1, weights = { in = 0, out = 0 }, relative = true | `guardrail[0].weights` & above 0
-    at_least = 1, weights = { in = 1, out = 1 }           | `guardrail[0].weights` & `at_most`
-    at_most = 1, safe_cost = 0.1, weights = { in = 1, out = 1 } | `guardrail[0].weights` & `safe_cost`
-    at_most = 1, cap = 1, weights = { in = 1, out = 1 }   | `guardrail[0].weights` & `cap`
-    at_most = 1, drift = { by = 0.1, per = 'decision' }, weights = { in = 1, out = 1 } | `guardrail[0].weights` & `drift`
-    at_most = 1, range = [0, 1], weights = { in = 1, out = 1 } | `guardrail[0].range` & leave it out
+    at_most = 1, weights = { in = 1, out = -2 }           | `guardrails[0].weights.out` is -2: & at least 0
+    at_most = 1, weights = { in = nan, out = 1 }          | `guardrails[0].weights.in` is NaN
+    at_most = 1, weights = { in = inf, out = 1 }          | `guardrails[0].weights.in` is inf
+    at_most = 1, weights = { in = 1, other = 1 }          | `guardrails[0].weights.other` & in, out
+    at_most = 1, weights = { a = { in = 1, out = 1 } }    | `guardrails[0].weights.b` is absent
+    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1 } } | `guardrails[0].weights.b.out` is absent
+    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1, out = 1 }, c = { in = 1, out = 1 } } | `guardrails[0].weights.c` & the arms are a, b
+    at_most = 1, weights = { in = 1 }, quantile = 0.9     | `guardrails[0].weights` & in its mean
+    at_most = 1, weights = {}                             | `guardrails[0].weights` & at least one signal
+    at_most = 1, weights = { in = 0, out = 0 }, relative = true | `guardrails[0].weights` & above 0
+    at_least = 1, weights = { in = 1, out = 1 }           | `guardrails[0].weights` & `at_most`
+    at_most = 1, safe_cost = 0.1, weights = { in = 1, out = 1 } | `guardrails[0].weights` & `safe_cost`
+    at_most = 1, cap = 1, weights = { in = 1, out = 1 }   | `guardrails[0].weights` & `cap`
+    at_most = 1, drift = { by = 0.1, per = 'decision' }, weights = { in = 1, out = 1 } | `guardrails[0].weights` & `drift`
+    at_most = 1, range = [0, 1], weights = { in = 1, out = 1 } | `guardrails[0].range` & leave it out
 ";
 
 #[test]
@@ -376,7 +376,7 @@ fn bad_weights_are_refused() {
         let mut problem = priced.clone();
         problem.features = vec![vec![1.0, 0.0], vec![0.0, 1.0], vec![1.0, 1.0]];
         let config: AgentConfig = serde_json::from_value(config).unwrap();
-        let words = ["`guardrail[0].weights` is given"];
+        let words = ["`guardrails[0].weights` is given"];
         refused(
             config.build(&problem).map(|_| ()),
             &words,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use banister::AgentConfig;
 use banister::guarantee::Guarantee;
-use banister::toolkit::{check_seen, did_you_mean};
-use banister::{Agent, Registry as _, Round, Scope, SegmentedConfig, SignalConfig};
+use banister::toolkit::{FieldPath, Within, check_seen, did_you_mean};
+use banister::{Agent, Range, Registry as _, Round, Scope, SegmentedConfig, SignalConfig};
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::object::OneOrMany;
@@ -40,32 +40,31 @@ impl Declaration {
 
     /// Refuses numbers so large, or ranges so narrow, that what is computed from them would overflow.
     pub(super) fn check_sizes(&self, arms: &[NamedArm]) -> Result<(), Refusal> {
-        let given = |field: String, x: Option<f64>| check(field, x.unwrap_or(0.0), LARGEST_SIGNAL);
-        let signal = |field: &str, signal: &SignalConfig| {
-            let ranges = signal.range.iter();
-            for (field, range) in ranges.flat_map(|range| range.each(&format!("{field}.range"))) {
-                check_range(field, range)?;
+        let given = |key: &str, x: Option<f64>| check(key, x.unwrap_or(0.0), LARGEST_SIGNAL);
+        let signal = |signal: &SignalConfig| {
+            for (place, range) in signal.range.iter().flat_map(Range::each) {
+                check_range(place.within("range"), range)?;
             }
-            given(format!("{field}.cap"), signal.cap)?;
-            given(format!("{field}.sub_gaussian"), signal.sub_gaussian)
+            given("cap", signal.cap)?;
+            given("sub_gaussian", signal.sub_gaussian)
         };
-        signal("reward", &self.reward)?;
+        signal(&self.reward).within("reward")?;
         for (i, guardrail) in self.guardrails.iter().enumerate() {
-            let field = |name: &str| format!("guardrails[{i}].{name}");
-            signal(&format!("guardrails[{i}]"), &guardrail.own_signal())?;
+            let place = ("guardrails", i);
+            signal(&guardrail.own_signal()).within(place)?;
             if let Some((direction, bound)) = guardrail.bound() {
-                check(field(direction.key()), bound, LARGEST_SIGNAL)?;
+                check(direction.key(), bound, LARGEST_SIGNAL).within(place)?;
             }
-            given(field("safe_cost"), guardrail.safe_cost)?;
+            given("safe_cost", guardrail.safe_cost).within(place)?;
         }
         for (name, own) in &self.signals {
             let mut own = own.config();
             // Without a highest value it gets one from the quantile that bounds it.
             own.range = own.range.filter(|range| range.hull()[1] < f64::INFINITY);
-            signal(&format!("signals.{name}"), &own)?;
+            signal(&own).within(("signals", name))?;
         }
         for (j, &x) in self.safe_action.iter().flatten().enumerate() {
-            check(format!("safe_action[{j}]"), x, LARGEST_FEATURE)?;
+            check(("safe_action", j), x, LARGEST_FEATURE)?;
         }
         for (i, arm) in arms.iter().enumerate() {
             for (j, &x) in arm.features.iter().flatten().enumerate() {
@@ -76,7 +75,7 @@ impl Declaration {
     }
 }
 
-fn check(field: String, x: f64, largest: f64) -> Result<(), Refusal> {
+fn check(field: impl Into<FieldPath>, x: f64, largest: f64) -> Result<(), Refusal> {
     if x.abs() <= largest {
         return Ok(());
     }
@@ -85,7 +84,8 @@ fn check(field: String, x: f64, largest: f64) -> Result<(), Refusal> {
 }
 
 /// Refuses a range that is too narrow, or too far out.
-pub(crate) fn check_range(field: String, [lo, hi]: [f64; 2]) -> Result<(), Refusal> {
+pub(crate) fn check_range(field: impl Into<FieldPath>, [lo, hi]: [f64; 2]) -> Result<(), Refusal> {
+    let field = field.into();
     check(field.clone(), lo, LARGEST_SIGNAL)?;
     check(field.clone(), hi, LARGEST_SIGNAL)?;
     if hi > lo && hi - lo < 1.0 / LARGEST_SIGNAL {
@@ -116,8 +116,7 @@ impl CheckedDeclaration {
         // Whichever arm it befalls.
         let check = |signal: usize, field: &str, x: f64| {
             let mut own = self.standard.own_signals(signal).iter();
-            own.try_for_each(|own| own.check_value(field, x))
-                .map_err(|e| Refusal::of(e, str::to_string))
+            own.try_for_each(|own| own.check_value(x)).at(field)
         };
         check(0, "default_outcome.reward", default.reward)?;
         for (position, name) in self.standard.measured().enumerate() {
@@ -144,7 +143,7 @@ impl CheckedDeclaration {
         check_names("budgets", budgets, "guardrail", names)?;
         if !budgets.is_empty() {
             let why = "budgets are kept of costs that are reported: leave out the `budgets`";
-            (self.standard.refuse_made(why)).map_err(|e| Refusal::of(e, super::problem_field))?;
+            self.standard.refuse_made(why)?;
         }
         for (i, guardrail) in self.standard.guardrails.iter().enumerate() {
             let Some(own) = budgets.get(&guardrail.name) else {
@@ -264,7 +263,7 @@ pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
     };
     let belief = agent.estimate(&round, safe);
     let decision = agent.decide(&round);
-    let decision = decision.map_err(|e| Refusal::of(e, str::to_string))?;
+    let decision = decision?;
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];
     for guardrail in &decision.guardrails {
         numbers.extend([guardrail.pessimistic_cost, guardrail.slack, guardrail.price]);
@@ -368,5 +367,5 @@ pub(crate) fn check_length(field: &str, text: &str, most: usize) -> Result<(), R
 /// Refuses a name that is too long, or that shows as something else than it is.
 pub(crate) fn check_label(field: &str, name: &str) -> Result<(), Refusal> {
     check_length(field, name, LONGEST_NAME)?;
-    check_seen(field, name).map_err(|e| Refusal::of(e, str::to_string))
+    Ok(check_seen(name).at(field)?)
 }

@@ -1,5 +1,6 @@
 //! Contexts as declared: bare numbers, or named fields.
 
+use banister::toolkit::Within;
 use std::fmt;
 
 use banister::fields::Fields;
@@ -34,12 +35,7 @@ impl DeclaredContext {
         match self {
             Self::Numbers(d) => Ok(*d),
             Self::Fields(fields) => {
-                fields.check().map_err(|e| {
-                    Refusal::of(e, |field| match field {
-                        "fields" => "context".into(),
-                        field => format!("context.{field}"),
-                    })
-                })?;
+                fields.check().within("context")?;
                 Ok(fields.dimension())
             }
         }

@@ -14,6 +14,7 @@ mod rollout;
 mod segments;
 mod unit;
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 
 use banister::AgentConfig;
@@ -169,8 +170,8 @@ pub struct StopWhen {
 impl StopWhen {
     /// Refuses a number that nothing is ever below.
     pub(crate) fn check(self) -> Result<(), Refusal> {
-        let given = banister::toolkit::positive("stop_when.worth_left", self.worth_left);
-        given.map_err(|e| Refusal::of(e, str::to_string)).map(drop)
+        banister::toolkit::positive("stop_when.worth_left", self.worth_left)?;
+        Ok(())
     }
 }
 
@@ -319,13 +320,11 @@ impl Declaration {
         }
         let safe = self.safe_arm(kind, &arms)?;
         let problem = self.problem(kind, &arms, safe)?;
-        let standard = problem.check().map_err(|e| Refusal::of(e, problem_field))?;
+        let standard = problem.check().with_path(problem_field)?;
         for (i, own) in standard.guardrails.iter().enumerate() {
             // A sum has the range that its weights give.
-            check_range(
-                format!("guardrails[{i}].weights"),
-                [own.signal.lo, own.signal.hi],
-            )?;
+            let range = [own.signal.lo, own.signal.hi];
+            check_range("weights", range).within(("guardrails", i))?;
         }
         let config = self.config(kind, &arms, is_new)?.resolved(&problem);
         if is_new {
@@ -333,18 +332,18 @@ impl Declaration {
                 Error::NoFeatures => {
                     Refusal::invalid("agent.kind", config.label(), error.to_string())
                 }
-                error => Refusal::of(error, |field| match field.split(['.', '[']).next() {
+                error => Refusal::from(error).with_path(|path| match path.first() {
                     Some("features") if matches!(kind, Kind::Candidates(_)) => "safe_action".into(),
-                    Some("arms" | "safe" | "features" | "reward" | "guardrail") => {
-                        problem_field(field)
+                    Some("arms" | "safe" | "features" | "reward" | "guardrails") => {
+                        problem_field(path)
                     }
-                    _ => format!("agent.{field}"),
+                    _ => path.within("agent"),
                 }),
             })?;
             check_finite(&mut *agent)?;
             if let Some(stop_when) = self.stop_when {
                 stop_when.check()?;
-                (agent.settle(true)).map_err(|e| Refusal::of(e, |_| "stop_when".into()))?;
+                agent.settle(true).at("stop_when")?;
             }
         }
         let mut declaration = self.clone();

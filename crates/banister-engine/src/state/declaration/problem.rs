@@ -1,7 +1,7 @@
 //! The problem that a declaration poses to an agent.
 
 use banister::Problem;
-use banister::toolkit::did_you_mean;
+use banister::toolkit::{FieldPath, Step, Within, did_you_mean};
 
 use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
 use crate::refusal::Refusal;
@@ -74,7 +74,7 @@ impl Declaration {
                     safe,
                     ..Problem::default()
                 };
-                names.check().map_err(|e| Refusal::of(e, problem_field))?;
+                names.check().with_path(problem_field)?;
                 Problem {
                     context: Some(numbers),
                     guardrails: self.guardrails.clone(),
@@ -109,22 +109,20 @@ impl Declaration {
         problem.signals = self.signals.clone();
         // In a context, the agent knows whether arms share a scale.
         if matches!(kind, Kind::Candidates(_)) {
-            (problem.one_range_each()).map_err(|e| Refusal::of(e, problem_field))?;
+            problem.one_range_each().with_path(problem_field)?;
         }
         Ok(problem)
     }
 }
 
-/// Translates a field of the core into the declaration's words.
-pub(super) fn problem_field(field: &str) -> String {
-    if let Some(rest) = field.strip_prefix("guardrail[") {
-        return format!("guardrails[{rest}");
-    }
-    match field.strip_prefix("features") {
-        Some(rest) => match rest.split_once(']') {
-            Some((number, rest)) => format!("arms{number}].features{rest}"),
-            None => "arms".into(),
-        },
-        None => field.to_string(),
+/// Features of the core's problem are those of the declared arms.
+pub(super) fn problem_field(path: FieldPath) -> FieldPath {
+    match path.steps() {
+        [Step::Key(key), Step::Index(arm), ..] if key == "features" => {
+            let arm = *arm;
+            let own = FieldPath::from(("arms", arm)).key("features");
+            path.moved(("features", arm), own)
+        }
+        _ => path.moved("features", "arms"),
     }
 }

@@ -4,6 +4,7 @@
 //! true as ever: a ramp to s is π_0 ≥ 1 − s, a holdout of h is π_0 ≥ h and a draw in which the same units are always safe.
 //! Units outside of a namespace's part are no part of the experiment at all.
 
+use banister::toolkit::{FieldPath, Within};
 use std::collections::BTreeMap;
 
 use banister::lease::{Gate, Holdout};
@@ -222,11 +223,10 @@ impl CheckedDeclaration {
         let floors = rollout.floors(least, |arm| self.place(arm));
         let agent = self.config.build(&self.problem);
         let told = agent.and_then(|mut agent| agent.set_floors(&floors));
-        told.map_err(|error| {
-            Refusal::of(error, |field| match rollout.floors.keys().next() {
-                Some(arm) if field == "floors.arms" => format!("rollout.floors.{arm}"),
-                _ => "rollout".into(),
-            })
-        })
+        let place = |path: FieldPath| match rollout.floors.keys().next() {
+            Some(arm) if path == "floors.arms" => ("rollout.floors", arm).into(),
+            _ => "rollout".into(),
+        };
+        Ok(told.with_path(place)?)
     }
 }

@@ -3,6 +3,7 @@
 //! A segment made from several fields goes by one name ([`segment_of_fields`]), its fields in the order in which they
 //! were declared.
 
+use banister::toolkit::Within;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -124,7 +125,7 @@ impl Segments {
                 return Err(Refusal::invalid("segment", format!("{name:?}"), allowed));
             }
         };
-        check_segment(&name).map_err(|e| Refusal::of(e, |_| "segment".into()))?;
+        check_segment(&name)?;
         Ok(name.into())
     }
 }
@@ -168,7 +169,7 @@ impl Declaration {
             None => ("segments", Vec::new()),
             Some(Segments::Names(names)) => ("segments", names.clone()),
             Some(Segments::Fields(own)) => {
-                check_segment_fields(&own.fields).map_err(|e| Refusal::of(e, str::to_string))?;
+                check_segment_fields(&own.fields)?;
                 let known = own.known.iter().enumerate();
                 let names =
                     known.map(|(i, values)| own.name(&format!("segments.known[{i}]"), values));
@@ -176,7 +177,7 @@ impl Declaration {
             }
         };
         for (i, name) in known.iter().enumerate() {
-            check_segment(name).map_err(|e| Refusal::of(e, |_| format!("{list}[{i}]")))?;
+            check_segment(name).at((list, i))?;
         }
         if known.len() > MOST_DECLARED {
             let allowed =

@@ -1,5 +1,6 @@
 //! Questions to the learner, and changes of arms.
 
+use banister::toolkit::Within;
 use std::sync::Arc;
 
 use banister::{Agent, AlarmAnswer, ArmRanges, ArmWeights, Outcome, Registry as _};
@@ -26,7 +27,7 @@ impl Experiment {
         let more = more.saturating_add(self.learner.unknown_to_declared(all));
         (self.learner.declared())
             .check(outcome, more)
-            .map_err(|e| Refusal::of(e, str::to_string))
+            .map_err(Refusal::from)
     }
 
     /// The policy for a request, as known now.
@@ -129,12 +130,11 @@ impl Experiment {
         }
         check_label("name", &arm.name)?;
         for (name, range) in &arm.ranges.0 {
-            check_range(format!("ranges.{name}"), *range)?;
+            check_range(("ranges", name), *range)?;
         }
         self.try_on_a_twin(|agent| add_arm(agent, arm))?;
         let mut checked = self.checked.clone();
-        (checked.standard.add_arm(&arm.ranges, &arm.weights))
-            .map_err(|e| Refusal::of(e, str::to_string))?;
+        (checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(Refusal::from)?;
         let declaration = &checked.declaration;
         checked.check_budgets(&declaration.budgets)?;
         checked.check_ttl(
@@ -192,11 +192,6 @@ impl Experiment {
     ) -> Result<(), Refusal> {
         let twin = self.twin();
         let mut twin = twin.map_err(|e| Refusal::unavailable(e.to_string()))?;
-        change(&mut *twin).map_err(|error| {
-            Refusal::of(error, |field| match field {
-                "arm" => "name".into(),
-                other => other.into(),
-            })
-        })
+        Ok(change(&mut *twin).with_path(|path| path.moved("arm", "name"))?)
     }
 }

@@ -255,7 +255,7 @@ impl Core {
             ..Round::default()
         };
         let published = self.publish(round).map_err(|error| match error {
-            Error::Invalid { .. } => Refusal::of(error, str::to_string),
+            Error::Invalid { .. } => error.into(),
             other => Refusal::invalid(field, "given", other.to_string()),
         });
         published.map(Arc::new)

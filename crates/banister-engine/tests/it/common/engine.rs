@@ -221,7 +221,7 @@ fn ready<A>(reply: Reply<A>) -> A {
 /// The field that a refusal names.
 pub fn field<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> String {
     match answer {
-        Err(Refusal::Invalid { field, .. }) => field,
+        Err(Refusal::Invalid { field, .. }) => field.to_string(),
         other => panic!("not refused for a field: {other:?}"),
     }
 }

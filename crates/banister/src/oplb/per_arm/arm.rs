@@ -1,5 +1,6 @@
 //! Confidence sets of one arm: a ridge regression for signals without a link, a likelihood ratio for each with one.
 
+use crate::path::Within;
 use banister_solve::dense;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ pub(super) struct Common {
 impl Common {
     /// Refuses a context that there cannot be.
     pub(super) fn check(&self, context: &[f64]) -> Result<(), Error> {
-        check_vector("context", context, self.numbers)?;
+        check_vector(context, self.numbers).within("context")?;
         let (length, norm) = (dense::dot(context, context).sqrt(), self.checked.norm);
         if !(length <= LONGEST) {
             let allowed = format!("must be at most {LONGEST:e} long");

@@ -12,6 +12,7 @@
 
 mod arm;
 
+use crate::path::Within;
 use serde::{Deserialize, Serialize};
 
 use super::config::OplbConfig;
@@ -462,7 +463,7 @@ impl OplbPerArm {
     pub fn confidence(&self, arm: usize, signal: usize, parameter: &[f64]) -> Result<f64, Error> {
         self.check_place(arm, signal)?;
         let (common, sets) = (&self.learner.common, &self.learner.arms[arm]);
-        check_vector("parameter", parameter, common.numbers)?;
+        check_vector(parameter, common.numbers).within("parameter")?;
         let (own, _) = &sets.signals[signal];
         let scale = match common.checked.links[signal] {
             Link::Identity => own.scale,
