@@ -122,7 +122,8 @@ impl<L: Learner> Guarded<L> {
             return Err(broken("`arms` does not begin with those of its problem"));
         }
         for arm in &arms[declared..] {
-            self.repeat(&Event::ArmOffered(arm.offer()))?;
+            (self.apply(&Event::ArmOffered(arm.offer())))
+                .map_err(|error| broken(format!("arm `{}`: {error}", arm.name)))?;
         }
         for (number, arm) in arms.iter().enumerate() {
             if number < declared && !arm.weights.is_empty() {

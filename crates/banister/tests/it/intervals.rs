@@ -260,7 +260,7 @@ fn shares_add_up_to_the_budget() {
                 (own - 0.9 * share_of(place, k)).abs() < 1e-12,
                 "{place} of {k}"
             );
-            agent.announced(0, arm, None);
+            agent.announced(place as u64, arm, None);
         }
         // The shares of all places to come.
         let tail = 0.5 * (k.min(8) as f64 + 1.0) / (401.0 + k.min(8) as f64);
@@ -291,8 +291,8 @@ fn arms_never_pulled_do_not_widen_intervals() {
 #[test]
 fn places_are_those_of_first_draws() {
     let mut agent = subgaussian(3);
-    for arm in [3, 1, 2, 1, 3] {
-        agent.announced(0, arm, None);
+    for (decision, arm) in (1..).zip([3, 1, 2, 1, 3]) {
+        agent.announced(decision, arm, None);
     }
     for (arm, place) in [(1, 2), (2, 3), (3, 1)] {
         let own = spent(Opb::restore(&agent.save().unwrap()).expect("intact"), arm);
