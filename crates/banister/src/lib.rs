@@ -115,8 +115,8 @@ pub mod fields {
 
 // What is declared,
 pub use problem::{
-    ArmRanges, ArmWeights, Claim, ContextArms, Drift, DriftUnit, Guardrail, Measured, Model,
-    Problem, Range, Scope, SignalConfig, Weights,
+    ArmRanges, ArmWeights, Claim, ContextArms, Drift, DriftUnit, Event, Expression, Guardrail,
+    Measured, Model, Problem, Range, Scope, SignalConfig, Weights,
 };
 pub use safe_cost::UnknownSafeCost;
 // what happens,

@@ -405,7 +405,7 @@ fn part(
         checked.at(field)
     };
     if let Some(reward) = report.reward {
-        check(0, "reward", reward)?;
+        check(problem.reported(), "reward", reward)?;
     }
     check_names("costs", &report.costs, MEASURED, problem.measured())?;
     let mut costs = Vec::with_capacity(problem.measured().len());

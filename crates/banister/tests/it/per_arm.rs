@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::player::{Inspect as _, Oplb, OplbPerArm};
 use banister::{
     Agent, ArmRanges, ArmWeights, Fallback, Guardrail, Link, Model, OplbConfig, Optimism, Problem,
-    Range,
+    Range, SignalConfig,
 };
 use common::linear::{Direct, dot, unit};
 use common::{Random, at_most, share_of};
@@ -32,7 +32,10 @@ fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
 /// A cost at most this, whose range differs by arm.
 fn priced<const K: usize>(threshold: f64, ranges: [[f64; 2]; K]) -> Guardrail {
     Guardrail {
-        range: Some(Range::ByArm(ranges.to_vec())),
+        signal: SignalConfig {
+            range: Some(Range::ByArm(ranges.to_vec())),
+            ..SignalConfig::default()
+        },
         ..at_most(threshold, None)
     }
 }

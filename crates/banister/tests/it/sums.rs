@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use banister::{Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round};
+use banister::{
+    Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round, SignalConfig,
+};
 
 use crate::common::{Random, read};
 
@@ -25,9 +27,12 @@ impl World {
             guardrails: vec![Guardrail {
                 name: "dollars".into(),
                 at_most: Some(self.tau),
-                range: Some(range),
                 safe_cost: safe_cost.then_some(self.arms[0].1),
                 over,
+                signal: SignalConfig {
+                    range: Some(range),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             }],
             ..Problem::default()
