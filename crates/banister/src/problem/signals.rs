@@ -222,8 +222,11 @@ impl Problem {
 }
 
 impl CheckedProblem {
-    /// Refuses guardrails that outcomes do not bring, where costs are taken as they come.
+    /// Refuses a reward and guardrails that outcomes do not bring, where they are taken as they come.
     pub fn refuse_made(&self, why: &str) -> Result<(), Error> {
+        if self.signals.reported > 0 {
+            return Err(Error::invalid("reward.expression", "given", why));
+        }
         let made = self.declared.guardrails.iter();
         refuse_first(made.clone().position(|g| g.expression.is_some()), why)
     }
