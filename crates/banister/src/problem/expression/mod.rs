@@ -338,8 +338,14 @@ impl Problem {
         let Some(place) = place else {
             let mut names: Vec<&str> = self.signals.keys().map(String::as_str).collect();
             names.extend(self.reward.name());
-            let declared = names.join(", ");
-            let allowed = format!("must be one of the declared `signals`: {declared}");
+            let allowed = if names.is_empty() {
+                "no `signals` are declared here".into()
+            } else {
+                format!(
+                    "must be one of the declared `signals`: {}",
+                    names.join(", ")
+                )
+            };
             return Err(Error::invalid("", name, allowed));
         };
         let own = self.signals.get(name).map(Measured::config);
