@@ -38,7 +38,8 @@ class Guardrail(_Declared):
     the service alone: `{"amount": 50, "per": "day"}`.
 
     `expression` says what is bounded, where that is not a signal of its own. One of the agent's `signals`, or
-    `"reward"`, is brought by outcomes once. `("refunds", "/", "orders")` is the first per unit of the second.
+    `"reward"`, is brought by outcomes once. `("refunds", "/", "orders")` is the first per unit of the second,
+    `("revenue", "-", "refunds")` the first less the second, which may be the reward too.
     `("latency_ms", ">", 800)` is the share of outcomes above 800; `quantile=0.95` with `signal` and `at_most` says the
     same as a bound on that quantile. `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}`, or such a dictionary for each
     arm, is a sum at given prices, which `agent.set_weights` changes; outcomes bring the signals among their costs.

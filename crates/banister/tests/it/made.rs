@@ -1,7 +1,9 @@
 //! Guardrails and rewards over declared signals: a signal itself, ratios and quantiles.
 
 use crate::common::{Random, refused};
-use banister::{AgentConfig, Decision, Opb, OpbConfig, Outcome, Problem, Registry as _, Round};
+use banister::{
+    Agent, AgentConfig, Decision, Opb, OpbConfig, Outcome, Problem, Registry as _, Round,
+};
 use serde_json::{Value, json};
 
 fn problem(declared: Value) -> Problem {
@@ -440,5 +442,141 @@ fn bad_declarations_are_refused_by_field() {
             &["guardrails[0].expression", "`opb` alone"],
             kind,
         );
+    }
+}
+
+/// Revenue less refunds: as a guardrail it is one on the difference that a caller would report, and as the reward it is
+/// learned where outcomes bring revenue and refunds.
+#[test]
+fn a_difference_is_learned_as_one_signal() {
+    let difference = problem(json!({
+        "reward": {"expression": ["orders", "-", "refunds"]},
+        "signals": {"orders": [0, 4], "refunds": [0, 3]},
+        "guardrails": [{"name": "kept", "expression": ["orders", "-", "refunds"], "at_least": 0.5, "safe_cost": 0.8}],
+    }));
+    let plain = problem(json!({
+        "reward": {"range": [-3, 4]},
+        "guardrails": [{"name": "kept", "at_least": 0.5, "range": [-3, 4], "safe_cost": 0.8}],
+    }));
+    let checked = difference.check().unwrap();
+    assert_eq!(checked.measured().collect::<Vec<_>>(), ["refunds"]);
+    assert_eq!([checked.reward.lo, checked.reward.hi], [-3.0, 4.0]);
+    for kind in ["opb", "segmented"] {
+        let config: AgentConfig = serde_json::from_value(json!({"kind": kind})).unwrap();
+        let mut made = config.build(&difference).unwrap();
+        let mut told = config.build(&plain).unwrap();
+        let mut rng = Random::new(9);
+        for t in 0..2000 {
+            let decision = made.decide(&Round::default()).unwrap();
+            let (own, arm) = (shown(decision), decision.draw(rng.unit()));
+            let theirs = shown(told.decide(&Round::default()).unwrap());
+            for (own, theirs) in own.1.iter().flatten().zip(theirs.1.iter().flatten()) {
+                assert!((own - theirs).abs() < 1e-9, "{kind} {t}");
+            }
+            let Visit {
+                orders, refunds, ..
+            } = visit(&mut rng, arm);
+            let refunds = refunds.min(3.0);
+            let rest = orders - refunds;
+            made.observe(&Outcome::of_arm(arm, orders, &[refunds]))
+                .unwrap();
+            told.observe(&Outcome::of_arm(arm, rest, &[rest])).unwrap();
+        }
+        let mean = |agent: &mut Box<dyn Agent>| {
+            let estimates = banister::estimates(&mut **agent, &Round::default());
+            estimates
+                .iter()
+                .map(|arm| arm.reward.mean)
+                .collect::<Vec<_>>()
+        };
+        for (own, theirs) in mean(&mut made).iter().zip(mean(&mut told)) {
+            assert!(
+                own.zip(theirs).is_none_or(|(a, b)| (a - b).abs() < 1e-9),
+                "{kind}"
+            );
+        }
+        assert_eq!(
+            AgentConfig::restore(&made.save().unwrap()).unwrap().problem,
+            difference
+        );
+    }
+    // What is reported as the reward is the first signal, and is held against its range.
+    let declared = difference.check().unwrap();
+    refused(
+        declared.refuse(Some(0), 5.0, &[0.0]),
+        &["reward", "[0, 4]"],
+        "orders",
+    );
+}
+
+/// The range of a difference is that of all values it can have, and its mean drifts as fast as both together.
+#[test]
+fn a_difference_has_the_range_and_drift_of_its_signals() {
+    let [first, second] = [[-1.0, 2.0], [0.5, 3.0]];
+    let by = |by: f64| json!({"by": by, "per": "decision"});
+    let declared = problem(json!({
+        "signals": {"first": {"range": first, "drift": by(1e-6)}, "second": {"range": second, "drift": by(2e-6)}},
+        "guardrails": [{"name": "rest", "expression": ["first", "-", "second"], "at_most": 1}],
+    }));
+    let signal = declared.check().unwrap().guardrails[0].signal;
+    let corners = first.iter().flat_map(|a| second.iter().map(move |b| a - b));
+    let ends = corners.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], x| {
+        [lo.min(x), hi.max(x)]
+    });
+    assert_eq!([signal.lo, signal.hi], ends);
+    assert!((signal.drift.unwrap().by - 3e-6).abs() < 1e-18);
+    let of = |more: Value| {
+        let signals = json!({"a": [0, 4], "b": [0, 4], "c": {"range": [0, 4], "cap": 2}});
+        let mut all = json!({"arms": ["x"], "safe": 0, "signals": signals});
+        all.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        serde_json::from_value::<Problem>(all).unwrap().check()
+    };
+    let guardrail = |expression: Value, more: Value| {
+        let mut own = json!({"name": "g", "expression": expression, "at_most": 1});
+        own.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        json!({"guardrails": [own]})
+    };
+    for (more, words) in [
+        (
+            guardrail(json!(["a", "-", "a"]), json!({})),
+            ["guardrails[0].expression", "two signals"],
+        ),
+        (
+            guardrail(json!(["a", "-", "d"]), json!({})),
+            ["guardrails[0].expression[2]", "one of the declared"],
+        ),
+        (
+            guardrail(json!(["c", "-", "a"]), json!({})),
+            ["guardrails[0].expression[0]", "no observation leaves"],
+        ),
+        (
+            guardrail(
+                json!(["a", "-", "b"]),
+                json!({"at_most": 1.1, "relative": true}),
+            ),
+            ["at_most", "never negative"],
+        ),
+        (
+            guardrail(json!(["a", "-", "b"]), json!({"range": [0, 1]})),
+            ["guardrails[0].range", "leave it out"],
+        ),
+        (
+            json!({"reward": {"expression": ["a", "/", "b"]}}),
+            ["reward.expression", "one value per outcome"],
+        ),
+        (
+            json!({"reward": {"expression": {"a": 1}}}),
+            ["reward.expression", "one value per outcome"],
+        ),
+        (
+            json!({"reward": {"expression": ["reward", "-", "a"]}}),
+            ["reward.expression", "from itself"],
+        ),
+    ] {
+        refused(of(more.clone()), &words, &more.to_string());
     }
 }

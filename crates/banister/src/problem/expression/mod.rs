@@ -1,8 +1,9 @@
-//! Expressions over declared signals: what a guardrail bounds, and what a reward may be. Files: `sum`, `ratio` and
-//! `event`, a form each.
+//! Expressions over declared signals: what a guardrail bounds, and what a reward may be. Files: `sum`, `ratio`,
+//! `difference` and `event`, a form each.
 //!
 //! All but a weighted sum are means of one value per outcome, so that nothing else has to be learned (math.md 26).
 
+mod difference;
 mod event;
 mod ratio;
 mod sum;
@@ -21,7 +22,8 @@ use super::{Direction, Drift, Guardrail, Measured, Problem, Range, SignalConfig}
 use crate::error::{Error, finite};
 use crate::path::Within;
 
-/// What a guardrail bounds the mean of: `"latency_ms"`, `["refunds", "/", "orders"]`, `["latency_ms", ">", 800]`, or
+/// What a guardrail bounds the mean of: `"latency_ms"`, `["refunds", "/", "orders"]`, `["revenue", "-", "refunds"]`,
+/// `["latency_ms", ">", 800]`, or
 /// weights by signal, `{"input_tokens": 2.5e-6}`.
 ///
 /// ```
@@ -40,6 +42,8 @@ pub enum Expression {
     Sum(Weights),
     /// The first signal per unit of the second, mean by mean.
     Ratio([String; 2]),
+    /// The first signal less the second.
+    Difference([String; 2]),
     /// Share of outcomes whose signal lies beyond a bound.
     Event(Event),
 }
@@ -77,11 +81,12 @@ impl TryFrom<Spelled> for Expression {
         };
         match (&*sign, second) {
             ("/", Operand::Signal(under)) => Ok(Self::Ratio([first, under])),
+            ("-", Operand::Signal(less)) => Ok(Self::Difference([first, less])),
             (">", Operand::Number(bound)) => Ok(Event::beyond(first, Direction::AtMost, bound)),
             ("<", Operand::Number(bound)) => Ok(Event::beyond(first, Direction::AtLeast, bound)),
             _ => Err(format!(
-                "`{sign}` does not stand between these: [signal, \"/\", signal] is a ratio, [signal, \">\", number] and \
-                 [signal, \"<\", number] are shares of outcomes"
+                "`{sign}` does not stand between these: [signal, \"/\", signal] is a ratio, [signal, \"-\", signal] a difference, \
+                 [signal, \">\", number] and [signal, \"<\", number] are shares of outcomes"
             )),
         }
     }
@@ -93,6 +98,7 @@ impl From<Expression> for Spelled {
             Expression::Signal(name) => return Self::Signal(name),
             Expression::Sum(weights) => return Self::Weights(weights),
             Expression::Ratio([over, under]) => (over, "/", Operand::Signal(under)),
+            Expression::Difference([first, less]) => (first, "-", Operand::Signal(less)),
             Expression::Event(event) => {
                 let sign = event.side.select(">", "<");
                 (event.signal, sign, Operand::Number(event.bound))
@@ -108,6 +114,7 @@ impl fmt::Display for Expression {
             Self::Signal(name) => f.write_str(name),
             Self::Sum(weights) => f.write_str(&weights.names().join(" + ")),
             Self::Ratio([over, under]) => write!(f, "{over} per {under}"),
+            Self::Difference([first, less]) => write!(f, "{first} − {less}"),
             Self::Event(event) => event.fmt(f),
         }
     }
@@ -198,6 +205,7 @@ impl Guardrail {
             }
             Expression::Sum(weights) => weights.place(problem, self)?,
             Expression::Ratio(names) => ratio::place(names, problem, self)?,
+            Expression::Difference(names) => difference::place(names, problem, self)?,
             Expression::Event(event) => event.place(problem, self)?,
         };
         let is_learned = matches!(expression, Expression::Sum(_) | Expression::Ratio(_));
@@ -235,6 +243,14 @@ impl Guardrail {
             Some(Expression::Event(event)) => {
                 Some(format!("{words} {bound} of outcomes have {event}"))
             }
+            Some(own @ Expression::Difference(_)) => {
+                let rest = if self.relative {
+                    " times the safe action's"
+                } else {
+                    ""
+                };
+                Some(format!("the mean of {own} {words} {bound}{rest}"))
+            }
             _ => None,
         };
         let Some(over) = self.over else {
@@ -253,7 +269,9 @@ impl Expression {
         match self {
             Self::Signal(name) => vec![name],
             Self::Sum(weights) => weights.names(),
-            Self::Ratio(names) => names.iter().map(String::as_str).collect(),
+            Self::Ratio(names) | Self::Difference(names) => {
+                names.iter().map(String::as_str).collect()
+            }
             Self::Event(event) => vec![&event.signal],
         }
     }
