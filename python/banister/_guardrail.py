@@ -11,6 +11,9 @@ from ._types import Float, RangeLike
 #: Keys that declare a threshold.
 Direction: TypeAlias = Literal["at_most", "at_least"]
 
+#: A signal, two of them or a signal and a number with an operator between, or weights by signal.
+Expression: TypeAlias = str | tuple[str, str, str | float] | Mapping[str, object]
+
 
 class _Declared:
     def to_dict(self) -> dict[str, Any]:
@@ -32,12 +35,15 @@ class Guardrail(_Declared):
     `over=3609` bounds the mean over every stretch of 3609 decisions together, and not that of each policy (`Opb`).
     `safe_cost` is the safe action's mean, where it is known. `scope` is for `Segmented`:
     "overall" (the default) bounds the mean over all decisions, "each" the mean in every segment. `budget` is for
-    the service alone: `{"amount": 50, "per": "day"}`. `signal` names one of the agent's `signals`, or
-    `"reward"`: outcomes bring it once.
-    `ratio=("refunds", "orders")` bounds the first signal per unit of the second, and `quantile=0.95` that quantile of
-    `signal` in place of its mean. `weights` makes it a sum
-    of the agent's `signals`, `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}` or such a dictionary for each arm:
-    given prices, which `agent.set_weights` changes; outcomes bring the signals among their costs.
+    the service alone: `{"amount": 50, "per": "day"}`.
+
+    `expression` says what is bounded, where that is not a signal of its own. One of the agent's `signals`, or
+    `"reward"`, is brought by outcomes once. `("refunds", "/", "orders")` is the first per unit of the second,
+    `("revenue", "-", "refunds")` the first less the second, which may be the reward too.
+    `("latency_ms", ">", 800)` is the share of outcomes above 800; `quantile=0.95` with `signal` and `at_most` says the
+    same as a bound on that quantile. `{"input_tokens": 2.5e-6, "output_tokens": 1e-5}`, or such a dictionary for each
+    arm, is a sum at given prices, which `agent.set_weights` changes; outcomes bring the signals among their costs.
+    `signal`, `ratio=("refunds", "orders")` and `weights` are other spellings of these.
 
     >>> import banister
     >>> banister.Guardrail("spend", at_most=0.5, safe_cost=0.1).to_dict()
@@ -58,6 +64,7 @@ class Guardrail(_Declared):
     over: int | None = None
     budget: Mapping[str, object] | None = None
     scope: Literal["overall", "each"] | None = None
+    expression: Expression | None = None
     signal: str | None = None
     ratio: tuple[str, str] | None = None
     quantile: Float | None = None
@@ -66,7 +73,7 @@ class Guardrail(_Declared):
 
 @dataclass(frozen=True)
 class Reward(_Declared):
-    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail; or its `signal`.
+    """Declaration of the reward: `range`, `cap`, `sub_gaussian` and `drift` as of a guardrail; or its `expression`.
 
     >>> import banister
     >>> agent = banister.Opb(["Arm1", "Arm2"], reward=banister.Reward(range=(0, 30)))
@@ -79,6 +86,7 @@ class Reward(_Declared):
     sub_gaussian: Float | None = None
     drift: Mapping[str, object] | None = None
     signal: str | None = None
+    expression: Expression | None = None
 
 
 GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]

@@ -61,7 +61,10 @@ fn tiny_problem(safe_action: &[f64]) -> Problem {
         name: "cost".into(),
         at_most: Some(0.5),
         safe_cost: Some(0.0),
-        range: range.clone(),
+        signal: SignalConfig {
+            range: range.clone(),
+            ..SignalConfig::default()
+        },
         ..Guardrail::default()
     };
     let mut problem = Problem::contextual(safe_action.to_vec(), vec![guardrail]);

@@ -106,7 +106,7 @@ pub(crate) fn read(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<baniste
     });
     let fields = banister::fields::Fields(each.collect::<PyResult<_>>()?);
     fields.check().map_err(|error| match error {
-        Error::Invalid { field, .. } if field == "" => {
+        Error::Invalid { field, .. } if field.steps().is_empty() => {
             PyValueError::new_err(format!("`{argument}` is empty: name at least one field"))
         }
         error => raise(error),

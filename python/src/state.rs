@@ -138,7 +138,7 @@ impl AgentState {
         let promises = problem
             .guardrails
             .iter()
-            .map(|g| (g.cap.is_some(), g.in_words()));
+            .map(|g| (g.signal.cap.is_some(), g.in_words()));
         let mut state = Self {
             set: Arc::new(ActionSet {
                 guardrails: Arc::new(guardrails.collect()),

@@ -116,8 +116,8 @@ def test_errors(service):
     refused = service.post("/v1/experiments/models/outcomes", report).problem(422, "costs.dollars")
     assert "input, output" in refused["detail"]
     for more, field in [
-        ({"signals": {}}, "guardrails[0].weights.input"),
+        ({"signals": {}}, "guardrails[0].expression.input"),
         ({"signals": {"input": [0, 10], "output": [0, -1]}}, "signals.output.range"),
-        ({"budgets": {"dollars": {"amount": 5, "per": "day"}}}, "guardrails[0].weights"),
+        ({"budgets": {"dollars": {"amount": 5, "per": "day"}}}, "guardrails[0].expression"),
     ]:
         service.post("/v1/experiments", DECLARED | {"name": "other"} | more).problem(422, field)

@@ -103,7 +103,7 @@ impl<'a> Log<'a> {
         let beside = BTreeMap::new();
         let costs: Vec<SignalConfig> = guardrails
             .iter()
-            .map(|g| g.with_signal(reward, &beside).own_signal())
+            .map(|g| g.with_signal(reward, &beside).signal)
             .collect();
         self.reward_range = observed(reward);
         self.guardrails = guardrails.iter().map(|g| g.name.clone()).collect();

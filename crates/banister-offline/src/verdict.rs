@@ -4,7 +4,7 @@ use banister::toolkit::Within;
 use std::collections::BTreeMap;
 
 use banister::toolkit::Direction;
-use banister::{Error, Guardrail, Range, SignalConfig};
+use banister::{Error, Expression, Guardrail, Range, SignalConfig};
 use libm::{log10, pow};
 use serde::Serialize;
 
@@ -99,14 +99,10 @@ pub fn verdicts(
             let allowed = format!("the log has `{name}` in this place");
             return Err(Error::invalid("name", &guardrail.name, allowed)).within(place);
         }
-        let made = [
-            ("weights", guardrail.weights.is_some()),
-            ("ratio", guardrail.ratio.is_some()),
-            ("quantile", guardrail.quantile.is_some()),
-        ];
-        if let Some((key, _)) = made.into_iter().find(|(_, given)| *given) {
+        let expression = guardrail.expression.as_ref();
+        if let Some(own) = expression.filter(|own| !matches!(own, Expression::Signal(_))) {
             let allowed = "costs of a log are judged as they are: leave it out";
-            return Err(Error::invalid(key, "given", allowed)).within(place);
+            return Err(Error::invalid("expression", own, allowed)).within(place);
         }
         let beside = BTreeMap::new();
         let standard = (guardrail.with_signal(&reward, &beside).check()).within(place)?;

@@ -123,7 +123,11 @@ fn refuse(FieldError { field, error }: FieldError<serde_json::Error>) -> Problem
         let detail = format!("the body is not JSON: {text}{place}");
         return Problem::new(StatusCode::BAD_REQUEST, detail);
     }
-    let field = if field == "" { "body".into() } else { field };
+    let field = if field.steps().is_empty() {
+        "body".into()
+    } else {
+        field
+    };
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     match banister::toolkit::explain(field.clone(), text) {
         Some(banister::Error::Invalid {

@@ -54,7 +54,7 @@ pub fn html(report: &ExperimentReport) -> String {
 
 /// Name of the reward's signal.
 fn reward(report: &ExperimentReport) -> &str {
-    let named = report.experiment.reward.signal.as_deref();
+    let named = report.experiment.reward.name();
     named.unwrap_or("reward")
 }
 

@@ -191,11 +191,10 @@ function addArm(context, experiment) {
       "data-testid": `arm-range-${signal.name}`,
     })
   );
-  const byArm = experiment.guardrails.filter((g) =>
-    g.weights && Object.values(g.weights).every((w) => typeof w === "object")
-  );
+  const isTable = (x) => Boolean(x) && typeof x === "object" && !Array.isArray(x);
+  const byArm = experiment.guardrails.filter((g) => isTable(g.expression) && Object.values(g.expression).every(isTable));
   const wanted = byArm.map((g) => {
-    const signals = Object.keys(Object.values(g.weights)[0]);
+    const signals = Object.keys(Object.values(g.expression)[0]);
     return [g.name, Object.fromEntries(signals.map((signal) => [signal, null]))];
   });
   const weights = weightInputs(Object.fromEntries(wanted));

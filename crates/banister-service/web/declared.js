@@ -2,7 +2,15 @@
 
 import { h } from "./dom.js";
 import { clip, duration, fullTime, level, num, vector } from "./format.js";
-import { budgetInWords, budgetsOf, decisionInWords, limitInWords, promise, rangeInWords } from "./words.js";
+import {
+  budgetInWords,
+  budgetsOf,
+  decisionInWords,
+  expressionInWords,
+  limitInWords,
+  promise,
+  rangeInWords,
+} from "./words.js";
 import { labelled, numberOrText } from "./manage.js";
 
 const sidesOf = (guardrail) =>
@@ -81,7 +89,10 @@ export function declared(experiment) {
         experiment.segments ? item("Segments", segmentsInWords(experiment.segments)) : null,
         experiment.unit ? item("Unit", `${decisionInWords(experiment)}: ${experiment.certified}`) : null,
         experiment.rollout ? item("Rollout", rolloutInWords(experiment.rollout)) : null,
-        item("Reward", experiment.reward.signal || rangeInWords(experiment.reward)),
+        item(
+          "Reward",
+          expressionInWords(experiment.reward) || experiment.reward.expression || rangeInWords(experiment.reward),
+        ),
         item("Agent", agent),
         item("Time to live", ttlInWords(experiment)),
         item("Created", fullTime(experiment.created)),

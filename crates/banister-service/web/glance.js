@@ -43,7 +43,7 @@ function gain(reward, safe, what) {
 // Cost of the outcomes so far beside that of the dearest arm alone, by the arms' means: of
 // the first absolute upper bound on a mean, or of a reward that is none but a cost with its sign changed.
 function savings(experiment, arms) {
-  const isMean = (g) => !g.relative && !g.ratio && !g.quantile,
+  const isMean = (g) => !g.relative && !Array.isArray(g.expression),
     rail = experiment.guardrails.findIndex((g) => typeof g.at_most === "number" && isMean(g));
   const isCost = rail < 0 && arms.every((arm) => arm.reward && arm.reward.mean <= 0);
   if (rail < 0 && !isCost) return null;

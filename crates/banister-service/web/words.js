@@ -72,8 +72,8 @@ export function hullOf(signal) {
 
 // Signals that outcomes bring beside the reward, by their names.
 export function broughtOf({ guardrails, signals, reward }) {
-  const own = guardrails.filter((g) => !g.weights && !g.ratio && !g.signal);
-  const declared = Object.entries(signals || {}).filter(([name]) => name !== reward.signal);
+  const own = guardrails.filter((g) => !g.expression);
+  const declared = Object.entries(signals || {}).filter(([name]) => name !== [reward.expression].flat()[0]);
   return [...own, ...declared.map(([name, given]) => ({ ...(Array.isArray(given) ? { range: given } : given), name }))];
 }
 
@@ -85,12 +85,20 @@ export function rangeInWords(signal) {
   return cap === null || cap === undefined ? byArm : `${byArm}, more counts as ${num(cap)}`;
 }
 
+// What a guardrail bounds, or the reward is, where that is said by an operator: "refunds per orders", "share of latency
+// above 800".
+export function expressionInWords({ expression }) {
+  if (!Array.isArray(expression)) return "";
+  const [first, sign, second] = expression;
+  const word = { "/": "per", ">": "above", "<": "below" }[sign] || sign;
+  return typeof second === "number" ? `share of ${first} ${word} ${num(second)}` : `${first} ${word} ${second}`;
+}
+
 // "at most 0.1", "at least 0.98 × the safe arm's own", "capped mean at most 2", "refunds per orders at most 0.05".
 export function limitInWords(guardrail) {
   const { words, value } = directionOf(guardrail);
-  const { cap, quantile, ratio } = guardrail;
-  const capped = (cap ?? null) !== null && "capped mean";
-  const what = ratio ? ratio.join(" per ") : quantile ? `quantile ${num(quantile)}` : capped;
+  const isCapped = (guardrail.cap ?? null) !== null;
+  const what = isCapped ? "capped mean" : expressionInWords(guardrail);
   return `${what ? `${what} ` : ""}${words} ${num(value)}${guardrail.relative ? " × the safe arm’s own" : ""}`;
 }
 
@@ -131,12 +139,12 @@ export function shownInWords(experiment, guardrail) {
 export const isExcess = (guardrail) =>
   Boolean(guardrail.relative) && (guardrail.safe_cost === null || guardrail.safe_cost === undefined);
 
+export const isRatio = ({ expression }) => Array.isArray(expression) && expression[1] === "/";
+
 export function unitInWords(guardrail) {
-  const { ratio, quantile } = guardrail,
-    { low, value } = directionOf(guardrail);
-  if (ratio) return `mean of ${ratio[0]} − ${num(value)} × ${ratio[1]}`;
-  if (quantile) return `share ${low ? "below" : "above"} ${num(value)}`;
-  return isExcess(guardrail) ? `excess over ${num(value)} × the safe arm’s mean` : "";
+  const { value } = directionOf(guardrail);
+  if (isExcess(guardrail)) return `excess over ${num(value)} × the safe arm’s mean`;
+  return isRatio(guardrail) ? "what an arm adds to the rate" : "";
 }
 
 // What an agent promises about its guardrails.

@@ -69,7 +69,10 @@ impl Estimate {
         ends: Interval,
     ) -> Self {
         let (origin, scale) = signal.affine(direction);
-        let unit = |y: f64| origin + y / scale;
+        Self::mapped(mean, ends, |y| origin + y / scale)
+    }
+
+    fn mapped(mean: Option<f64>, ends: Interval, unit: impl Fn(f64) -> f64) -> Self {
         let (a, b) = (unit(ends.lower), unit(ends.upper));
         Self {
             mean: mean.map(unit),
@@ -80,7 +83,7 @@ impl Estimate {
 
     /// Converts from standard units of a guardrail's signal.
     pub(crate) fn of_guardrail(guardrail: &Standard, mean: Option<f64>, ends: Interval) -> Self {
-        Self::in_units(&guardrail.signal, guardrail.direction, mean, ends)
+        Self::mapped(mean, ends, |y| guardrail.signal_of(y))
     }
 }
 

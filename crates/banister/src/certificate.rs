@@ -86,8 +86,6 @@ pub struct Certifier {
 #[derive(Debug, Clone, Copy)]
 struct Certify {
     shown: Shown,
-    /// Width of the guardrail's range.
-    unit: f64,
     threshold: f64,
     shown_threshold: f64,
     /// Reward units per guardrail unit.
@@ -100,10 +98,9 @@ impl Certifier {
         let unit = problem.reward.unit();
         let guardrails = problem.guardrails.iter().map(|g| Certify {
             shown: g.shown(),
-            unit: g.signal.unit(),
             threshold: g.threshold,
             shown_threshold: g.shown_threshold,
-            price_unit: unit / g.signal.unit(),
+            price_unit: unit / g.shown().unit(),
         });
         Self {
             lo: problem.reward.lo,
@@ -145,7 +142,7 @@ impl Certifier {
         for (i, certify) in self.guardrails.iter().enumerate() {
             let certificate = &mut certificates[i];
             certificate.pessimistic_cost = certify.shown.cost(costs[i]);
-            certificate.slack = certify.unit * (certify.threshold - costs[i]);
+            certificate.slack = certify.shown.unit() * (certify.threshold - costs[i]);
             certificate.price = prices[i] * certify.price_unit;
         }
     }
@@ -179,7 +176,7 @@ impl Certifier {
             decision.guardrails[i] = GuardrailCertificate {
                 pessimistic_cost: certify.shown.cost(cost),
                 threshold: certify.shown_threshold,
-                slack: certify.unit * (certify.threshold - cost),
+                slack: certify.shown.unit() * (certify.threshold - cost),
                 price: 0.0,
             };
         }

@@ -155,7 +155,7 @@ impl From<&Guardrail> for Promise {
     fn from(guardrail: &Guardrail) -> Self {
         Self {
             name: guardrail.name.clone(),
-            capped: guardrail.cap.is_some(),
+            capped: guardrail.signal.cap.is_some(),
             promise: guardrail.in_words(),
         }
     }

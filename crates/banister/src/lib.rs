@@ -116,8 +116,8 @@ pub mod fields {
 
 // What is declared,
 pub use problem::{
-    ArmRanges, ArmWeights, Claim, ContextArms, Drift, DriftUnit, Guardrail, Measured, Model,
-    Problem, Range, Scope, SignalConfig, Weights,
+    ArmRanges, ArmWeights, Claim, ContextArms, Drift, DriftUnit, Exceedance, Expression, Guardrail,
+    Measured, Model, Problem, Range, Scope, SignalConfig, Weights,
 };
 pub use safe_cost::UnknownSafeCost;
 // what happens,

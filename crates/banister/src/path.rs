@@ -13,7 +13,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// Place of a value, such as `guardrails[0].at_most`; empty for the document itself.
+/// Place of a value, such as `guardrails[0].at_most`; `.`, without steps, is the document itself.
 ///
 /// ```
 /// use banister::toolkit::Path;
@@ -79,6 +79,9 @@ impl FieldPath {
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str(".");
+        }
         for (i, step) in self.0.iter().enumerate() {
             match step {
                 Step::Index(index) => write!(f, "[{index}]")?,
@@ -94,7 +97,8 @@ impl fmt::Display for FieldPath {
 impl From<&str> for FieldPath {
     fn from(text: &str) -> Self {
         let mut steps = Vec::new();
-        for mut part in text.split('.').filter(|_| !text.is_empty()) {
+        let is_whole = text.is_empty() || text == ".";
+        for mut part in text.split('.').filter(|_| !is_whole) {
             let mut indices = Vec::new();
             while let Some((rest, index)) = last_index(part) {
                 indices.push(Step::Index(index));

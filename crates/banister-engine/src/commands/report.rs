@@ -205,7 +205,7 @@ impl OutcomeReport {
     /// Puts signals where the core has them: the reward's, and the costs.
     fn take_signals(&mut self, experiment: &Experiment) -> Result<(), Refusal> {
         let problem = &experiment.checked.standard;
-        let reward = problem.signal_name(0);
+        let reward = problem.signal_name(problem.reported());
         let names = problem.measured().chain([reward]);
         check_names("signals", &self.signals, MEASURED, names)?;
         for (name, value) in std::mem::take(&mut self.signals) {
@@ -405,7 +405,7 @@ fn part(
         checked.at(field)
     };
     if let Some(reward) = report.reward {
-        check(0, "reward", reward)?;
+        check(problem.reported(), "reward", reward)?;
     }
     check_names("costs", &report.costs, MEASURED, problem.measured())?;
     let mut costs = Vec::with_capacity(problem.measured().len());

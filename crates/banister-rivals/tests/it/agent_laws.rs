@@ -177,8 +177,11 @@ fn guardrails() -> Vec<Guardrail> {
         Guardrail {
             name: "spend".into(),
             at_most: Some(4.0),
-            range: Some([0.0, 10.0].into()),
             safe_cost: Some(2.0),
+            signal: SignalConfig {
+                range: Some([0.0, 10.0].into()),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         },
         Guardrail {
@@ -296,7 +299,7 @@ fn cases() -> Vec<Case> {
     ));
     cases.push(case(own(json!({})), Setting::Arms, |problem| {
         let ranges = vec![[0.0, 9.0], [0.0, 12.0], [0.0, 10.0], [0.0, 10.0]];
-        problem.guardrails[0].range = Some(Range::ByArm(ranges));
+        problem.guardrails[0].signal.range = Some(Range::ByArm(ranges));
     }));
     let oplb = |keys: Value| {
         let mut declared = own(keys);
@@ -464,8 +467,8 @@ fn arms_come_and_go_and_keep_their_numbers() {
     for case in cases() {
         let (mut agent, reports) = case.run(60);
         let none = ArmRanges::default();
-        let by_arm =
-            (case.problem.guardrails.iter()).any(|g| matches!(g.range, Some(Range::ByArm(_))));
+        let by_arm = (case.problem.guardrails.iter())
+            .any(|g| matches!(g.signal.range, Some(Range::ByArm(_))));
         let ranges: ArmRanges = if by_arm {
             serde_json::from_value(json!({ "spend": [0.0, 10.0] })).expect("ranges")
         } else {

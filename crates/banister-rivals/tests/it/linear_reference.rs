@@ -79,7 +79,7 @@ impl Slow<'_> {
         let problem = &self.world.problem;
         let [lo, hi] = match signal {
             0 => problem.reward.hull(),
-            s => problem.guardrails[s - 1].own_signal().hull(),
+            s => problem.guardrails[s - 1].signal.hull(),
         };
         let end = if self.world.sign(signal) > 0.0 {
             hi

@@ -162,9 +162,12 @@ fn hostile_rounds_end_in_a_certified_decision() {
         let guardrail = Guardrail {
             name: "cost".into(),
             at_most: Some(random.choose(&[0.5, 1e-9, 0.999])),
-            range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]]).into()),
-            sub_gaussian: (random.unit() < 0.5).then_some(0.3),
             safe_cost: Some(0.0),
+            signal: SignalConfig {
+                range: Some(random.choose(&[[-1.0, 1.0], [-1e-6, 1e6]]).into()),
+                sub_gaussian: (random.unit() < 0.5).then_some(0.3),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         };
         let problem = Problem {
@@ -219,7 +222,7 @@ fn hostile_rounds_end_in_a_certified_decision() {
             let rounded = decision.fallback == Some(Fallback::IllConditioned);
             forced += u32::from(decision.fallback.is_some() && !rounded);
             for _ in 0..1 + random.below(3) {
-                let cost = match problem.guardrails[0].sub_gaussian {
+                let cost = match problem.guardrails[0].signal.sub_gaussian {
                     Some(_) => random.choose(&[1.0, 1e30, -1e30]) * random.normal(),
                     None => random.between(-1e-6, 1.0),
                 };

@@ -16,7 +16,10 @@ fn problem(tau: f64) -> Problem {
     let guardrail = Guardrail {
         name: "toxicity".into(),
         at_most: Some(tau),
-        sub_gaussian: Some(1.0),
+        signal: SignalConfig {
+            sub_gaussian: Some(1.0),
+            ..SignalConfig::default()
+        },
         ..Guardrail::default()
     };
     Problem {

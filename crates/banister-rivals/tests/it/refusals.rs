@@ -4,7 +4,9 @@ use crate::common;
 use crate::worlds;
 
 use crate::common::player::{Inspect as _, Player};
-use banister::{Agent, Drift, DriftUnit, Fallback, Guardrail, Problem, Registry as _, Round};
+use banister::{
+    Agent, Drift, DriftUnit, Fallback, Guardrail, Problem, Registry as _, Round, SignalConfig,
+};
 use banister_rivals::AgentConfig;
 use banister_rivals::linear::Play;
 use common::linear::dot;
@@ -23,15 +25,21 @@ fn problem_of(name: &str) -> Problem {
         ..named("latency", at_most(1.1, None))
     };
     let negative = Guardrail {
-        range: Some([-1.0, 1.0].into()),
+        signal: SignalConfig {
+            range: Some([-1.0, 1.0].into()),
+            ..SignalConfig::default()
+        },
         ..at_most(-0.1, None)
     };
     let moving = Guardrail {
-        drift: Some(Drift {
-            by: 1e-6,
-            per: DriftUnit::Decision,
-            pause: None,
-        }),
+        signal: SignalConfig {
+            drift: Some(Drift {
+                by: 1e-6,
+                per: DriftUnit::Decision,
+                pause: None,
+            }),
+            ..SignalConfig::default()
+        },
         ..at_most(0.5, Some(0.1))
     };
     let arms = |guardrails| Problem {
@@ -307,7 +315,10 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
         at_most: None,
         at_least: Some(2.5),
         safe_cost: Some(2.6),
-        range: Some([2.0, 3.3].into()),
+        signal: SignalConfig {
+            range: Some([2.0, 3.3].into()),
+            ..most.signal.clone()
+        },
         ..most.clone()
     };
     for (guardrail, needs) in [(most, 2.0), (least, 20.0)] {
@@ -321,7 +332,10 @@ fn a_parameter_norm_too_short_for_the_safe_cost_is_refused() {
     }
     // Arms that are their own features: every mean is known to lie in its range.
     let far = Guardrail {
-        range: Some([5.0, 6.0].into()),
+        signal: SignalConfig {
+            range: Some([5.0, 6.0].into()),
+            ..SignalConfig::default()
+        },
         ..at_most(5.9, Some(5.5))
     };
     let config = banister::OplbConfig {

@@ -12,8 +12,11 @@ fn guardrails() -> Vec<Guardrail> {
         Guardrail {
             name: "spend".into(),
             at_most: Some(6.0),
-            range: Some([0.0, 10.0].into()),
             safe_cost: Some(1.0),
+            signal: SignalConfig {
+                range: Some([0.0, 10.0].into()),
+                ..SignalConfig::default()
+            },
             ..Default::default()
         },
         Guardrail {

@@ -61,13 +61,19 @@ fn guardrail(direction: &str) -> Guardrail {
         "at_most" => Guardrail {
             name: "cost".into(),
             at_most: Some(0.9),
-            range: Some([-1.5, 2.5].into()),
+            signal: SignalConfig {
+                range: Some([-1.5, 2.5].into()),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         },
         _ => Guardrail {
             name: "good".into(),
             at_least: Some(-0.6),
-            range: Some([-2.0, 1.0].into()),
+            signal: SignalConfig {
+                range: Some([-2.0, 1.0].into()),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         },
     }
@@ -91,7 +97,7 @@ impl World {
         let mut guardrails = Vec::new();
         for &direction in directions {
             let mut own = guardrail(direction);
-            let range = own.own_signal().hull();
+            let range = own.signal.hull();
             let width = range[1] - range[0];
             let mut mu = times(unit(random, d), 0.9 * width);
             // A cost that grows with the reward makes guardrails bite.
@@ -107,7 +113,7 @@ impl World {
                     .for_each(|(mu, x)| *mu -= sign * by * x);
             }
             own.safe_cost = Some(dot(&mu, &safe).clamp(range[0], range[1]));
-            own.sub_gaussian = noise.map(|r| r * width);
+            own.signal.sub_gaussian = noise.map(|r| r * width);
             mus.push(mu);
             guardrails.push(own);
         }
@@ -165,7 +171,7 @@ impl World {
     pub fn width(&self, signal: usize) -> f64 {
         let [lo, hi] = match signal {
             0 => REWARD,
-            i => self.problem.guardrails[i - 1].own_signal().hull(),
+            i => self.problem.guardrails[i - 1].signal.hull(),
         };
         hi - lo
     }
@@ -206,7 +212,7 @@ impl World {
         );
         let costs = std::iter::zip(&self.mus, &self.problem.guardrails);
         let costs = costs
-            .map(|(mu, g)| signal(dot(mu, x), g.own_signal().hull(), g.sub_gaussian))
+            .map(|(mu, g)| signal(dot(mu, x), g.signal.hull(), g.signal.sub_gaussian))
             .collect();
         (reward, costs)
     }

@@ -268,7 +268,7 @@ fn depth(value: &Value) -> usize {
 fn depth_by_nature(key: &str, value: &Value, by_segment: bool) -> usize {
     match key {
         "arms" | "features" | "theta" | "safe_costs" | "columns" | "range" | "threshold_range"
-        | "segments" | "frequencies" | "changes" | "moves" => 1,
+        | "expression" | "ratio" | "segments" | "frequencies" | "changes" | "moves" => 1,
         "rewards" => 1 + usize::from(by_segment),
         "costs" => 2 + usize::from(by_segment),
         "mu" => 2,

@@ -62,8 +62,11 @@ impl AuthorsLinearConfig {
             setting.guardrails.push(Guardrail {
                 name: "cost".into(),
                 at_most: Some(tau),
-                sub_gaussian: Some(noise),
                 safe_cost: Some(0.0),
+                signal: SignalConfig {
+                    sub_gaussian: Some(noise),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             });
             *setting.reward = SignalConfig {

@@ -147,9 +147,12 @@ pub(crate) fn declaration(law: &PerRunInstance, run: u64) -> Result<Declaration,
         guardrail: Guardrail {
             name: "cost".into(),
             at_most: Some(instance.threshold),
-            range: reward.range.clone(),
-            sub_gaussian: reward.sub_gaussian,
             safe_cost: Some(0.0),
+            signal: SignalConfig {
+                range: reward.range.clone(),
+                sub_gaussian: reward.sub_gaussian,
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         },
         reward,

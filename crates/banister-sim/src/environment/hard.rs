@@ -144,8 +144,11 @@ fn build(
         setting.guardrails.push(Guardrail {
             name: "cost".into(),
             at_most: Some(threshold),
-            sub_gaussian,
             safe_cost: Some(costs[0]),
+            signal: SignalConfig {
+                sub_gaussian,
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         });
         *setting.reward = SignalConfig {

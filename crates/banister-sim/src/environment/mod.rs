@@ -67,6 +67,7 @@ pub use world::LoggedOutcome;
 pub(crate) use world::{RunStart, World, WorldRound, WorldRun};
 
 use banister::Error;
+use banister::toolkit::Within;
 use serde::{Deserialize, Serialize};
 
 /// Declares the kinds once: the enum, the number that identifies a kind in the hash of an experiment (its place), and
@@ -179,11 +180,9 @@ impl EnvironmentConfig {
     /// Builds the environment, and fills in what follows from other keys.
     pub(crate) fn build(&mut self, setting: &mut Setting<'_>) -> Result<Environment, Error> {
         let mut named = setting.guardrails.iter().enumerate();
-        if let Some((i, own)) = named.find(|(_, own)| own.signal.is_some()) {
-            let value = own.signal.as_deref().unwrap_or_default();
+        if let Some((i, own)) = named.find_map(|(i, own)| Some((i, own.expression.as_ref()?))) {
             let allowed = "every cost is drawn for itself here: leave it out";
-            let field = format!("guardrails[{i}].signal");
-            return Err(Error::invalid(field, value, allowed));
+            return Err(Error::invalid("expression", own, allowed)).within(("guardrails", i));
         }
         self.build_kind(setting)
     }

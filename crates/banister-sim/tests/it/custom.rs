@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem, Registry as _};
+use banister::{Error, Guardrail, OpbConfig, OplbConfig, Problem, Registry as _, SignalConfig};
 use banister_rivals::AgentConfig;
 use banister_sim::results::InstanceResult;
 use banister_sim::{
@@ -250,7 +250,10 @@ impl CustomRun for ContextsRun {
 
 fn contexts(with_safe: bool, delay: u64, batch: u64) -> CustomExperiment {
     let guardrail = Guardrail {
-        range: Some([-0.2, 1.0].into()),
+        signal: SignalConfig {
+            range: Some([-0.2, 1.0].into()),
+            ..common::guardrail(0.4, Some(dot(&SAFE, &MU))).signal.clone()
+        },
         ..common::guardrail(0.4, Some(dot(&SAFE, &MU)))
     };
     let mut problem = Problem::contextual(SAFE.to_vec(), vec![guardrail]);

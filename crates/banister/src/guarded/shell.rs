@@ -492,8 +492,16 @@ impl Shell {
     ) -> Next {
         let place = changed.guardrail.map_or(0, |i| i + 1);
         let (_, signal, direction) = self.problem.signal_of(arm, place);
-        let (origin, scale) = signal.affine(direction);
-        let mean = origin + changed.mean / scale;
+        let guardrail = changed
+            .guardrail
+            .and_then(|i| self.problem.guardrails.get(i));
+        let mean = match guardrail {
+            Some(guardrail) => guardrail.signal_of(changed.mean),
+            None => {
+                let (origin, scale) = signal.affine(direction);
+                origin + changed.mean / scale
+            }
+        };
         let changed = Changed { mean, ..*changed };
         (self.monitor).tell_change(arm, segment, &changed, self.outcomes)
     }

@@ -22,10 +22,8 @@ pub fn parameter_norm(given: Option<f64>, problem: &Problem) -> Option<f64> {
 fn largest_mean(problem: &Problem) -> f64 {
     let signals = std::iter::once(problem.reward.clone());
     let guardrails = problem.guardrails.iter();
-    let signals = signals.chain(guardrails.map(|g| {
-        g.with_signal(&problem.reward, &problem.signals)
-            .own_signal()
-    }));
+    let signals =
+        signals.chain(guardrails.map(|g| g.with_signal(&problem.reward, &problem.signals).signal));
     let ranges = signals.flat_map(|signal| {
         let own = signal.range.as_ref().map(|range| range.each());
         let own = own.into_iter().flatten().map(|(_, range)| range);

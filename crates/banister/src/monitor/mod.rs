@@ -366,7 +366,7 @@ impl Monitor {
     ) {
         let costs = costs.iter().enumerate();
         let costs = costs.map(|(position, &cost)| (problem.place_of(position), cost));
-        for (signal, value) in std::iter::once((0, reward)).chain(costs) {
+        for (signal, value) in std::iter::once((problem.reported(), reward)).chain(costs) {
             let on_breach = self.on_breach();
             if let Some(alarm) = Alarm::of_range(problem, on_breach, (arm, signal), value, taken) {
                 let _ = self.raise(alarm);

@@ -12,6 +12,7 @@ use crate::guarded::Shell;
 use crate::interval::{End, Interval, Intervals};
 use crate::lift::{ArmLift, Evidence, WorthLeft, log_level};
 use crate::optimism::{Bounds, Floor};
+use crate::problem::Standard;
 
 /// Distance from the thresholds, in ranges, that a settled policy keeps: its costs are summed again, and rounding
 /// must not lift them above.
@@ -89,8 +90,8 @@ impl ArmLearner {
         let arms = (0..shell.arms.len()).filter(|&arm| arm != shell.safe);
         // Of a ratio the mean of N − τD is learned, which is not what people ask for; N and D are there.
         let is_ratio = |s: &usize| {
-            let guardrails = &shell.problem.declared.guardrails;
-            *s > 0 && guardrails.get(s - 1).is_some_and(|own| own.ratio.is_some())
+            let guardrails = &shell.problem.guardrails;
+            *s > 0 && guardrails.get(s - 1).is_some_and(Standard::is_ratio)
         };
         let is_asked = |s: &usize| only.is_none_or(|only| only == *s) && !is_ratio(s);
         let signals: Vec<usize> = (0..shell.problem.width()).filter(is_asked).collect();

@@ -70,6 +70,19 @@ impl std::fmt::Display for Drift {
 }
 
 impl Drift {
+    /// Drift of a sum of means that move, each with its weight.
+    pub(super) fn sum(terms: [(Option<Self>, f64); 2]) -> Option<Self> {
+        let drifts = || {
+            terms
+                .into_iter()
+                .filter_map(|(drift, weight)| Some((drift?, weight)))
+        };
+        let (first, _) = drifts().next()?;
+        let speed: f64 = drifts().map(|(own, weight)| weight * own.speed()).sum();
+        let by = speed * first.per.parts().1;
+        Some(Self { by, ..first })
+    }
+
     /// v: the drift per decision, or per second.
     pub(crate) fn speed(&self) -> f64 {
         self.by / self.per.parts().1
@@ -102,7 +115,7 @@ impl Drift {
 pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
     let beside = problem.signals.values().map(|signal| signal.config().drift);
     let drifts = std::iter::once(problem.reward.drift)
-        .chain(problem.guardrails.iter().map(|guardrail| guardrail.drift))
+        .chain(problem.guardrails.iter().map(|own| own.signal.drift))
         .chain(beside)
         .enumerate()
         .filter_map(|(place, drift)| drift.map(|drift| (place, drift)));
@@ -110,7 +123,7 @@ pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
     for (place, drift) in drifts {
         let by_clock = drift.per.is_by_clock();
         if *first.get_or_insert(by_clock) != by_clock {
-            let field = field_of(problem, place).key("per");
+            let field = problem.field_of(place).key("drift").key("per");
             let allowed = "drifts of one problem are all per decision, or all per hour or day";
             return Err(Error::invalid(field, drift, allowed));
         }
@@ -118,16 +131,17 @@ pub(super) fn check_units(problem: &Problem) -> Result<(), Error> {
     Ok(())
 }
 
-/// Field of the drift of a signal: 0 the reward, 1 + i guardrail i, then those declared beside them.
-pub(super) fn field_of(problem: &Problem, place: usize) -> FieldPath {
-    let guardrails = problem.guardrails.len();
-    let signal: FieldPath = match place.checked_sub(1) {
-        None => "reward".into(),
-        Some(i) if i < guardrails => ("guardrails", i).into(),
-        Some(i) => {
-            let name = problem.signals.keys().nth(i - guardrails);
-            ("signals", name.map_or("", |name| name)).into()
+impl Problem {
+    /// Declaration of a signal: 0 the reward, 1 + i guardrail i, then those declared beside them.
+    pub(super) fn field_of(&self, place: usize) -> FieldPath {
+        let guardrails = self.guardrails.len();
+        match place.checked_sub(1) {
+            None => "reward".into(),
+            Some(i) if i < guardrails => ("guardrails", i).into(),
+            Some(i) => {
+                let name = self.signals.keys().nth(i - guardrails);
+                ("signals", name.map_or("", |name| name)).into()
+            }
         }
-    };
-    signal.key("drift")
+    }
 }

@@ -15,19 +15,21 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::expression::{Exceedance, Place, Source};
+use super::signals::{Measured, REWARD};
 use crate::error::{Error, finite};
 use crate::problem::signal::known_constant;
-use crate::problem::signals::REWARD;
-use crate::problem::{Budget, Direction, Drift, Measured, Range, Signal, SignalConfig, Weights};
+use crate::problem::{Budget, Direction, Drift, Expression, Range, Signal, SignalConfig, Weights};
 
 /// Value that stands for an unknown ratio to the safe action's, so that costs stay finite.
 const MOST_RATIO: f64 = 1e9;
 /// Most decisions of a stretch: sums of that many numbers are still exact enough.
 const MOST_OVER: u64 = 1_000_000_000;
 
-/// A guardrail as declared in TOML, JSON or Python.
+/// A bound on the mean of an expression, as declared in TOML, JSON or Python.
 ///
 /// ```
 /// use banister::Guardrail;
@@ -37,63 +39,188 @@ const MOST_OVER: u64 = 1_000_000_000;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Declared", into = "Declared")]
 pub struct Guardrail {
     /// Name of the metric, unique within the problem.
     pub name: String,
-    /// The signal that it bounds where that is not its own: a declared one, or `reward`. Outcomes bring it once, and it is
-    /// learned once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signal: Option<String>,
-    /// Weights of the declared signals that it is the sum of, for all arms or by arm: given prices, which may change.
-    /// Outcomes bring the signals, and not the sum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<Weights>,
-    /// Two declared signals: the first per unit of the second, mean by mean, is bounded, `["refunds", "orders"]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<[String; 2]>,
-    /// With `signal`, a declared one: this quantile of it is bounded, not its mean; 0.95 is the 95th percentile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantile: Option<f64>,
-    /// The expected signal must not exceed this (give `at_most` or `at_least`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What it bounds where that is not a signal of its own, of its name.
+    pub expression: Option<Expression>,
+    /// Highest mean that is allowed (give `at_most` or `at_least`).
     pub at_most: Option<f64>,
-    /// The expected signal must not fall below this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Lowest mean that is allowed.
     pub at_least: Option<f64>,
     /// True if the threshold is a factor of the safe action's own mean.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relative: bool,
+    /// Range and noise of the signal of its own; of an expression the drift, where it does not follow from its signals.
+    pub signal: SignalConfig,
+    /// The safe action's mean; absent: unknown.
+    pub safe_cost: Option<f64>,
+    /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
+    pub scope: Scope,
+    /// Number n of decisions over whose sum it is kept, instead of by every policy: 1 to n, n + 1 to 2n, …; not
+    /// every window of n. Only `opb`.
+    pub over: Option<u64>,
+    /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
+    pub budget: Option<Budget>,
+}
+
+/// A guardrail as documents spell it: with the range and noise of a signal of its own among its keys, and with short
+/// spellings of some expressions.
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Guardrail")]
+struct Declared {
+    /// Name of the metric, unique within the problem.
+    name: String,
+    /// What it bounds, where that is not a signal of its own: `"latency_ms"`, `["refunds", "/", "orders"]`,
+    /// `["latency_ms", ">", 800]`, or weights by signal, for all arms or by arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expression: Option<Expression>,
+    /// The same as an `expression` that is the name of a signal.
+    #[serde(default, skip_serializing)]
+    signal: Option<String>,
+    /// The same as an `expression` that is a table of weights.
+    #[serde(default, skip_serializing)]
+    weights: Option<Weights>,
+    /// Two declared signals: the same as `[first, "/", second]`.
+    #[serde(default, skip_serializing)]
+    ratio: Option<[String; 2]>,
+    /// With `signal`, a declared one: this quantile of it is bounded, not its mean; 0.95 is the 95th percentile. The same
+    /// as `[signal, ">", at_most]` for at most 0.05 of the outcomes.
+    #[serde(default, skip_serializing, deserialize_with = "share")]
+    quantile: Option<f64>,
+    /// The expected signal must not exceed this (give `at_most` or `at_least`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    /// The expected signal must not fall below this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_least: Option<f64>,
+    /// True if the threshold is a factor of the safe action's own mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    relative: bool,
     /// Lowest and highest value of the signal, for all arms or by arm; default [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<Range>,
+    range: Option<Range>,
     /// Value that larger ones count as: the mean of what counts is bounded, not the mean itself. It takes the
     /// place of the range's high end; the low end is 0 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cap: Option<f64>,
+    cap: Option<f64>,
     /// Sub-Gaussian constant of observations that may leave the range.
     #[serde(
         default,
         deserialize_with = "known_constant",
         skip_serializing_if = "Option::is_none"
     )]
-    pub sub_gaussian: Option<f64>,
+    sub_gaussian: Option<f64>,
     /// Most that every arm's mean may move in a unit of time; absent: means do not change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drift: Option<Drift>,
+    drift: Option<Drift>,
     /// The safe action's mean of this signal; absent: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub safe_cost: Option<f64>,
+    safe_cost: Option<f64>,
     /// Decisions that keep it on average, where they come in segments: all together, or each segment's.
     #[serde(default, skip_serializing_if = "Scope::is_overall")]
-    pub scope: Scope,
+    scope: Scope,
     /// Number n of decisions over whose sum it is kept, instead of by every policy: 1 to n, n + 1 to 2n, …; not
     /// every window of n. Only `opb`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<u64>,
+    over: Option<u64>,
     /// Most that the decisions of a period may cost in sum. Only the service keeps budgets, agents refuse them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
+    budget: Option<Budget>,
+}
+
+/// Reads the order of a quantile.
+fn share<'de, D: Deserializer<'de>>(source: D) -> Result<Option<f64>, D::Error> {
+    let given = Option::<f64>::deserialize(source)?;
+    match given.filter(|q| !(*q > 0.0 && *q < 1.0)) {
+        None => Ok(given),
+        Some(q) => {
+            let allowed = "a number between 0 and 1, e.g. 0.95";
+            Err(D::Error::invalid_value(Unexpected::Float(q), &allowed))
+        }
+    }
+}
+
+impl TryFrom<Declared> for Guardrail {
+    type Error = String;
+
+    fn try_from(declared: Declared) -> Result<Self, String> {
+        let mut at = [declared.at_most, declared.at_least];
+        let signal = declared.signal;
+        let quantile = match (declared.quantile, at, &signal) {
+            (None, ..) => None,
+            (Some(_), _, None) => {
+                return Err(
+                    "`signal` is absent: a quantile is one of a declared signal: name it".into(),
+                );
+            }
+            (Some(_), [None, None] | [Some(_), Some(_)], _) => {
+                return Err("a quantile has one bound: give `at_most` or `at_least`".into());
+            }
+            (Some(q), [at_most, at_least], Some(name)) => {
+                let most = at_most.map(|x| (Direction::AtMost, x));
+                let bound = most.or(at_least.map(|x| (Direction::AtLeast, x)));
+                bound.map(|bound| Exceedance::of_quantile(name.clone(), q, bound))
+            }
+        };
+        if let Some((_, most)) = &quantile {
+            at = [Some(*most), None];
+        }
+        let named = signal.filter(|_| quantile.is_none());
+        let given = [
+            declared.expression,
+            named.map(Expression::Signal),
+            declared.weights.map(Expression::Sum),
+            declared.ratio.map(Expression::Ratio),
+            quantile.map(|(event, _)| event),
+        ];
+        let mut given = given.into_iter().flatten();
+        let expression = given.next();
+        if given.next().is_some() {
+            let keys = "`expression`, `signal`, `weights`, `ratio` and `quantile` each say what is bounded";
+            return Err(format!("{keys}: give one of them"));
+        }
+        Ok(Self {
+            name: declared.name,
+            expression,
+            at_most: at[0],
+            at_least: at[1],
+            relative: declared.relative,
+            signal: SignalConfig {
+                expression: None,
+                range: declared.range,
+                cap: declared.cap,
+                sub_gaussian: declared.sub_gaussian,
+                drift: declared.drift,
+            },
+            safe_cost: declared.safe_cost,
+            scope: declared.scope,
+            over: declared.over,
+            budget: declared.budget,
+        })
+    }
+}
+
+impl From<Guardrail> for Declared {
+    fn from(own: Guardrail) -> Self {
+        Self {
+            name: own.name,
+            expression: own.expression,
+            at_most: own.at_most,
+            at_least: own.at_least,
+            relative: own.relative,
+            range: own.signal.range,
+            cap: own.signal.cap,
+            sub_gaussian: own.signal.sub_gaussian,
+            drift: own.signal.drift,
+            safe_cost: own.safe_cost,
+            scope: own.scope,
+            over: own.over,
+            budget: own.budget,
+            ..Self::default()
+        }
+    }
 }
 
 /// Decisions over which a guardrail's mean is taken, where decisions come in segments.
@@ -136,6 +263,8 @@ pub struct Standard {
     pub scope: Scope,
     /// Decisions of a stretch, where the sum over each is bounded.
     pub over: Option<u64>,
+    /// Highest value of the signal that an absolute ratio is per unit of.
+    pub(crate) most_under: Option<f64>,
     /// Place in the row of the signal that a relative ratio is per unit of.
     pub(crate) per: Option<usize>,
 }
@@ -151,51 +280,27 @@ impl Guardrail {
         }
     }
 
-    /// Range and noise as declared here.
-    pub fn own_signal(&self) -> SignalConfig {
-        SignalConfig {
-            signal: None,
-            range: self.range.clone(),
-            cap: self.cap,
-            sub_gaussian: self.sub_gaussian,
-            drift: self.drift,
-        }
-    }
-
-    /// The guardrail with the range and noise of its signal, which another place of the problem may declare.
+    /// The guardrail on a signal of its own like the one that it names, which another place of the problem may declare.
     pub fn with_signal(&self, reward: &SignalConfig, signals: &BTreeMap<String, Measured>) -> Self {
-        let own = self.clone();
-        match self.signal.as_deref() {
-            None => own,
-            Some(REWARD) => own.of(reward.clone()),
-            name if reward.signal.as_deref() == name => own.of(reward.clone()),
-            Some(name) => match signals.get(name) {
-                Some(declared) => own.of(declared.config()),
-                None => own,
-            },
+        let mut own = self.clone();
+        let Some(Expression::Signal(name)) = &self.expression else {
+            return own;
+        };
+        if name == REWARD || reward.name() == Some(name) {
+            own.signal = reward.clone();
+        } else if let Some(declared) = signals.get(name) {
+            own.signal = declared.config();
         }
+        own
     }
 
-    /// The guardrail with this range and noise.
-    pub(super) fn of(self, signal: SignalConfig) -> Self {
-        let SignalConfig {
-            signal: _,
-            range,
-            cap,
-            sub_gaussian,
-            drift,
-        } = signal;
-        Self {
-            range,
-            cap,
-            sub_gaussian,
-            drift,
-            ..self
-        }
-    }
-
-    /// Checks the declaration and brings it to standard form, in units of the hull of all ranges.
+    /// Checks a bound on a signal of its own and brings it to standard form, in units of the hull of all ranges.
     pub fn check(&self) -> Result<Standard, Error> {
+        self.standard(&Place::new(self.signal.clone(), Source::Brought))
+    }
+
+    /// Checks the bound on its place of the row, and brings it to standard form.
+    pub(super) fn standard(&self, place: &Place) -> Result<Standard, Error> {
         if self.name.trim().is_empty() {
             return Err(Error::invalid("name", "empty", "a guardrail needs a name"));
         }
@@ -211,19 +316,28 @@ impl Guardrail {
         };
         let key = direction.key();
         finite(key, bound)?;
-        self.check_over()?;
-        let signal = self.own_signal().check()?;
+        self.check_over(place)?;
+        let signal = place.config.check()?;
         self.check_safe_cost(&signal)?;
         if self.relative {
             self.check_factor(key, direction, bound, &signal)?;
         }
+        let tau = place.threshold.unwrap_or(bound);
         let mut standard = match (self.relative, self.safe_cost) {
             (true, None) => relative(&self.name, signal, direction, bound),
             (true, Some(c)) => absolute(&self.name, signal, direction, bound * c, self.safe_cost),
-            (false, c) => absolute(&self.name, signal, direction, bound, c),
+            (false, c) => absolute(&self.name, signal, direction, tau, c),
         };
         standard.scope = self.scope;
         standard.over = self.over;
+        standard.most_under = place.most_under;
+        if place.most_under.is_some() {
+            standard.shown_threshold = bound;
+        }
+        if place.per.is_some() {
+            // Of N and D by themselves: nothing of the range is left over (math.md 26).
+            (standard.threshold, standard.per) = (0.0, place.per);
+        }
         if let (Some(c), Some(y)) = (self.safe_cost, standard.safe_cost)
             && y >= standard.threshold
         {
@@ -241,15 +355,15 @@ impl Guardrail {
     }
 
     /// Refuses a sum over no decisions, or of what has no highest value or no threshold of its own.
-    fn check_over(&self) -> Result<(), Error> {
+    fn check_over(&self, place: &Place) -> Result<(), Error> {
         let Some(over) = self.over else {
             return Ok(());
         };
         let others = [
             (self.relative, "relative"),
-            (self.weights.is_some(), "weights"),
-            (self.sub_gaussian.is_some(), "sub_gaussian"),
-            (self.drift.is_some(), "drift"),
+            (matches!(place.source, Source::Sum(_)), "weights"),
+            (place.config.sub_gaussian.is_some(), "sub_gaussian"),
+            (place.config.drift.is_some(), "drift"),
             (self.scope == Scope::Each, "scope"),
         ];
         let allowed = match others.iter().find(|other| other.0) {
@@ -345,6 +459,7 @@ fn absolute(
         safe_cost: safe.map(y),
         scope: Scope::Overall,
         over: None,
+        most_under: None,
         per: None,
     }
 }
@@ -362,6 +477,7 @@ fn relative(name: &str, signal: Signal, direction: Direction, f: f64) -> Standar
         safe_cost: None,
         scope: Scope::Overall,
         over: None,
+        most_under: None,
         per: None,
     }
 }
@@ -379,6 +495,11 @@ impl Shown {
     pub(crate) fn cost(&self, cost: f64) -> f64 {
         self.base + self.slope * (cost - self.zero)
     }
+
+    /// Width of a standard unit, as shown.
+    pub(crate) fn unit(&self) -> f64 {
+        self.slope.abs()
+    }
 }
 
 impl Standard {
@@ -388,8 +509,11 @@ impl Standard {
         self.signal.standardise_cost(self.direction, s)
     }
 
-    /// The signal behind a standard cost y.
+    /// The signal behind a standard cost y; of an absolute ratio what it adds to a policy's, as certificates show it.
     pub(crate) fn signal_of(&self, y: f64) -> f64 {
+        if self.most_under.is_some() {
+            return self.show(y);
+        }
         let (origin, scale) = self.signal.affine(self.direction);
         origin + y / scale
     }
@@ -404,16 +528,23 @@ impl Standard {
     pub(crate) fn shown(&self) -> Shown {
         let unit = self.signal.unit();
         let (origin, _) = self.direction.ordered(self.signal.lo, self.signal.hi);
-        let (base, zero) = if self.factor == 0.0 {
-            (origin, 0.0)
-        } else {
-            (0.0, self.threshold)
+        // With e the mean of N − τD at its worst, e ≤ 0, the ratio N/D is at most τ + e/D ≤ τ + e/D_hi; of `at_least`
+        // alike, with e ≥ 0.
+        let (base, zero, unit) = match self.most_under {
+            Some(most) => (self.shown_threshold, self.threshold, unit / most),
+            None if self.factor == 0.0 => (origin, 0.0, unit),
+            None => (0.0, self.threshold, unit),
         };
         Shown {
             base,
             zero,
             slope: self.direction.sign() * unit,
         }
+    }
+
+    /// True if its mean is a ratio of two others.
+    pub(crate) fn is_ratio(&self) -> bool {
+        self.most_under.is_some() || self.per.is_some()
     }
 
     /// Multiple of the safe action's mean that views subtract from an estimate: a ratio's is the excess already.

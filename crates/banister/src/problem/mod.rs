@@ -1,35 +1,35 @@
 //! Problems as declared: arms or feature vectors, a safe one among them, a reward and guardrails; and their standard
-//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `guardrail`, `claim`, `weights`, `made`, `signals` (the
-//! row of an outcome), `context` (arms that share a context), `fields` (contexts by name).
+//! form. Files, in reading order: `direction`, `range`, `signal`, `budget`, `expression`, `guardrail`, `claim`, `signals` (the row of
+//! an outcome), `context` (arms that share a context), `fields` (contexts by name).
 
 mod budget;
 mod claim;
 mod context;
 mod direction;
 mod drift;
+mod expression;
 mod fields;
 mod guardrail;
-mod made;
 mod range;
 mod segment;
 mod signal;
 mod signals;
-mod weights;
 
 pub use budget::{Budget, Period, WhenExhausted};
 pub use claim::Claim;
 pub use context::{ContextArms, Model};
 pub use direction::Direction;
 pub use drift::{Drift, DriftUnit};
+pub(crate) use expression::Sum;
+pub use expression::{ArmWeights, Exceedance, Expression, Weights};
 pub use fields::{Category, Field, FieldValue, Fields, Missing, OutOfRange, Unseen};
 pub(crate) use guardrail::Shown;
 pub use guardrail::{Guardrail, Scope, Standard};
 pub use range::{ArmRanges, Range, two_numbers};
 pub use segment::{check_segment_fields, is_segment_of_fields, segment_of_fields};
 pub use signal::{RANGE_ADVICE, Signal, SignalConfig};
+pub use signals::Measured;
 pub(crate) use signals::REWARD;
-pub(crate) use weights::Sum;
-pub use weights::{ArmWeights, Measured, Weights};
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, finite};
 use crate::path::Within;
-use made::{AllMade, Made};
+use expression::Source;
 use signals::Signals;
 
 /// A problem as declared: K arms, K feature vectors, or (see [`Problem::contextual`]) a safe action
@@ -102,8 +102,6 @@ pub struct CheckedProblem {
     beside: Vec<Signal>,
     /// Guardrails that are weighted sums.
     sums: Vec<Sum>,
-    /// Guardrails that are made from other signals, and how.
-    made: AllMade,
 }
 
 /// Most that means may move, in units of their ranges, while a policy is used.
@@ -145,7 +143,7 @@ impl CheckedProblem {
         match signals.position(|(_, signal)| signal.speed() > 0.0) {
             None => Ok(()),
             Some(place) => {
-                let field = drift::field_of(&self.declared, place);
+                let field = self.declared.field_of(place).key("drift");
                 Err(Error::invalid(field, "given", why))
             }
         }
@@ -190,30 +188,34 @@ impl Problem {
         }
         let named = self.with_named_reward()?.with_ends()?;
         named.check_measured()?;
-        let (declared, sums, made) = named.with_shared_signals()?;
-        drift::check_units(&declared)?;
-        let signals = Signals::new(&declared, &made)?;
-        let reward = declared.reward.check().within("reward")?;
+        drift::check_units(&named)?;
+        let (mut places, mut sums) = (Vec::new(), Vec::new());
         let mut guardrails: Vec<Standard> = Vec::new();
-        for (i, guardrail) in declared.guardrails.iter().enumerate() {
-            let mut standard = guardrail.on_means().check().within(("guardrails", i))?;
-            if let (true, Some([_, under])) = (guardrail.relative, &guardrail.ratio) {
-                // Of N and D by themselves: nothing of the range is left over (math.md 26).
-                (standard.threshold, standard.per) = (0.0, declared.place_named(under));
-            }
+        for (i, guardrail) in named.guardrails.iter().enumerate() {
+            let place = guardrail.place(&named).within(("guardrails", i))?;
+            let standard = guardrail.standard(&place).within(("guardrails", i))?;
             if guardrails.iter().any(|g| g.name == standard.name) {
                 let allowed = "every guardrail needs a name of its own";
                 return Err(Error::invalid("name", &standard.name, allowed))
                     .within(("guardrails", i));
             }
+            if let Source::Sum(sum) = &place.source {
+                let mut sum = sum.clone();
+                sum.guardrail = i;
+                sums.push(sum);
+            }
             guardrails.push(standard);
+            places.push(place);
         }
+        let reward = named.reward_place().within("reward")?;
+        let signals = Signals::new(&named, &reward, &places)?;
+        let reward = reward.config.check().within("reward")?;
+        let declared = named;
         let beside = declared.signals.iter();
         let beside = beside.map(|(name, own)| own.config().check().within(("signals", name)));
         Ok(CheckedProblem {
             beside: beside.collect::<Result<_, _>>()?,
             sums,
-            made,
             declared,
             signals,
             reward,

@@ -7,7 +7,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::range::{Range, UNIT, check_pair};
-use super::{Direction, Drift};
+use super::{Direction, Drift, Expression};
 use crate::error::{Error, finite};
 use crate::path::{FieldPath, Within};
 
@@ -26,9 +26,10 @@ const FAR: f64 = 1e100;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignalConfig {
-    /// Of the reward: the declared signal that it is, or a name by which outcomes bring it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signal: Option<String>,
+    /// Of the reward: the declared signal that it is, or a name by which outcomes bring it; or an expression of signals,
+    /// the first of which outcomes bring as their reward. May be called `signal`.
+    #[serde(default, alias = "signal", skip_serializing_if = "Option::is_none")]
+    pub expression: Option<Expression>,
     /// Lowest and highest value, for all arms or by arm; default [0, 1].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
@@ -115,6 +116,19 @@ pub struct Signal {
 }
 
 impl SignalConfig {
+    /// Name by which outcomes bring it, where it has one of its own.
+    pub fn name(&self) -> Option<&str> {
+        match &self.expression {
+            Some(Expression::Signal(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Name of the signal that outcomes bring as their reward.
+    pub fn brought(&self) -> Option<&str> {
+        self.expression.as_ref()?.signals().first().copied()
+    }
+
     /// Checks the numbers. Where ranges are by arm, the signal of their hull is returned.
     pub fn check(&self) -> Result<Signal, Error> {
         let [lo, hi] = match (&self.range, self.cap) {

@@ -1,143 +1,249 @@
 //! The row of signals that an outcome is: the reward, one per guardrail, then those that guardrails are sums of
-//! (`weights`) or made from (`made`); each in every arm's own range and in common units. What outcomes bring is the row
+//! or that are made from others (`expression`); each in every arm's own range and in common units. What outcomes bring is the row
 //! without those.
 //!
 //! The reward and each guardrail are a signal each. One that two of them name is learned once ([`Signals::learned`]),
 //! from the first of its places in the row.
 
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::made::AllMade;
+use super::expression::{Made, Place, Source};
 use super::{
-    ArmRanges, ArmWeights, CheckedProblem, Direction, Made, Measured, Problem, Signal,
-    SignalConfig, Sum,
+    ArmRanges, ArmWeights, CheckedProblem, Direction, Expression, Guardrail, Problem, Range,
+    Signal, SignalConfig,
 };
-use crate::error::Error;
+use crate::error::{Error, finite};
 use crate::path::{FieldPath, Within};
 
 /// Name of the reward among the ranges that an added arm brings.
 pub(crate) const REWARD: &str = "reward";
 
+/// A signal that outcomes bring beside the reward and the guardrails' own: its range, or range and noise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "expected a range, such as [0, 8000], or a table with `range` or `drift`"
+)]
+pub enum Measured {
+    /// Range, noise and drift.
+    Declared(SignalConfig),
+    /// Lowest and highest value, for all arms or by arm.
+    Within(Range),
+}
+
+impl Measured {
+    /// Range and noise.
+    pub fn config(&self) -> SignalConfig {
+        match self {
+            Self::Declared(config) => config.clone(),
+            Self::Within(range) => SignalConfig {
+                range: Some(range.clone()),
+                ..SignalConfig::default()
+            },
+        }
+    }
+}
+
+impl Problem {
+    /// The costs that outcomes bring, each with its range and noise: guardrails of their own signals, then signals.
+    pub fn measured(&self) -> Vec<Guardrail> {
+        let ended = self.with_ends();
+        let signals = ended.as_ref().map_or(&self.signals, |ended| &ended.signals);
+        let own = (self.guardrails.iter()).filter(|g| g.expression.is_none());
+        let beside = (signals.iter()).filter(|(name, _)| self.reward.brought() != Some(name));
+        let beside = beside.map(|(name, signal)| Guardrail {
+            name: name.clone(),
+            signal: signal.config(),
+            ..Guardrail::default()
+        });
+        own.cloned().chain(beside).collect()
+    }
+
+    /// Refuses names that two signals have, and ranges that are none.
+    pub(super) fn check_measured(&self) -> Result<(), Error> {
+        for (name, signal) in &self.signals {
+            let field = ("signals", name);
+            super::check_seen(name).within("signals")?;
+            if name.trim().is_empty()
+                || name == REWARD
+                || self.guardrails.iter().any(|g| g.name == *name)
+            {
+                let allowed = "a signal needs a name of its own, not `reward` and not a guardrail's: a guardrail with \
+                               another name bounds it by `expression`";
+                return Err(Error::invalid(field, name, allowed));
+            }
+            let config = signal.config();
+            if let Some(other) = &config.expression {
+                let allowed = "a signal is itself: only the reward names one";
+                return Err(Error::invalid("expression", other, allowed)).within(field);
+            }
+            config.check().within(field)?;
+        }
+        Ok(())
+    }
+
+    /// Caps signals without a highest value, beyond the highest bound of their events.
+    pub(super) fn with_ends(&self) -> Result<Self, Error> {
+        let mut own = self.clone();
+        for (name, signal) in &mut own.signals {
+            let config = signal.config();
+            let Some([lo, f64::INFINITY]) = config.range.as_ref().and_then(Range::shared) else {
+                continue;
+            };
+            finite(("signals", name), lo)?;
+            let bounds = self.guardrails.iter().filter_map(|g| match &g.expression {
+                Some(Expression::Exceedance(event)) if event.signal == *name => Some(event.bound),
+                _ => None,
+            });
+            let highest = bounds.fold(lo, f64::max);
+            if highest <= lo || config.cap.is_some() {
+                let allowed = "without a highest value only a share of outcomes beyond a number above its lowest can be \
+                               bounded, or a `quantile`: give it one";
+                return Err(Error::invalid(
+                    ("signals", name),
+                    format!("[{lo}, inf]"),
+                    allowed,
+                ));
+            }
+            let hi = highest + (highest - lo);
+            *signal = Measured::Declared(SignalConfig {
+                range: Some(Range::Shared([lo, hi])),
+                cap: Some(hi),
+                ..config
+            });
+        }
+        Ok(own)
+    }
+}
+
 /// Signals of a row (0 the reward, 1 + i guardrail i, then those declared beside them).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Signals {
+    /// Declaration of each, without ranges of added arms.
+    configs: Vec<SignalConfig>,
     /// One per arm where ranges are by arm; empty where all arms share one.
     by_arm: Vec<Vec<Signal>>,
     /// Place in the row of the signal that is learned: its own, or where it stands first.
     learned: Vec<usize>,
+    /// Place of the row that outcomes bring as their reward: its own, or that of the first signal it is made from.
+    reported: usize,
     /// Places of the row that outcomes bring beside the reward: no sums, and nothing that is made.
     measured: Vec<usize>,
+    /// Places that are made from others, and how.
+    made: Vec<(usize, Made)>,
     /// True if all arms share one range of each signal, and each stands once.
     plain: bool,
 }
 
 impl Signals {
-    pub(super) fn new(problem: &Problem, made: &[(usize, Made)]) -> Result<Self, Error> {
-        let arms = &problem.arms;
-        let mut by_arm = vec![problem.reward.of_arms(arms).within(REWARD)?];
-        let mut learned = vec![0];
-        for (i, guardrail) in problem.guardrails.iter().enumerate() {
-            let field = FieldPath::from(("guardrails", i));
-            let own = guardrail.own_signal().of_arms(arms);
-            let own = own.within(field.clone())?;
-            if let Some(safe) = own.get(problem.safe) {
-                guardrail.check_safe_cost(safe).within(field.clone())?;
+    pub(super) fn new(problem: &Problem, reward: &Place, places: &[Place]) -> Result<Self, Error> {
+        let mut own = Self {
+            plain: problem.signals.is_empty(),
+            ..Self::default()
+        };
+        own.add(problem, reward).within(REWARD)?;
+        for (i, (guardrail, place)) in problem.guardrails.iter().zip(places).enumerate() {
+            let signals = own.add(problem, place).within(("guardrails", i))?;
+            if let Some(safe) = signals.get(problem.safe) {
+                guardrail.check_safe_cost(safe).within(("guardrails", i))?;
                 if guardrail.name == REWARD {
                     let allowed = "a guardrail whose range is by arm needs another name";
-                    return Err(Error::invalid(field.key("name"), REWARD, allowed));
+                    return Err(Error::invalid("name", REWARD, allowed)).within(("guardrails", i));
                 }
             }
-            by_arm.push(own);
-            learned.push(match made.iter().find(|(own, _)| *own == i) {
-                Some((_, Made::Signal(place))) => *place,
-                _ => i + 1,
-            });
         }
         for (name, signal) in &problem.signals {
-            learned.push(learned.len());
-            by_arm.push((signal.config().of_arms(arms)).within(("signals", name))?);
+            let place = Place::new(signal.config(), Source::Brought);
+            own.add(problem, &place).within(("signals", name))?;
         }
-        let is_brought = |place: &usize| {
-            let own = problem.guardrails.get(place - 1);
-            own.is_none_or(|own| own.weights.is_none()) && made.iter().all(|(i, _)| i + 1 != *place)
-        };
-        let beside = problem.signals.len() + made.len();
-        Ok(Self {
-            plain: beside == 0 && by_arm.iter().all(Vec::is_empty),
-            measured: (1..by_arm.len()).filter(is_brought).collect(),
-            by_arm,
-            learned,
+        if let Source::Made(made) = reward.source {
+            own.reported = made.first();
+            own.measured.retain(|&place| place != own.reported);
+        }
+        Ok(own)
+    }
+
+    /// Adds a place of the row; its signals by arm are returned.
+    fn add(&mut self, problem: &Problem, place: &Place) -> Result<&[Signal], Error> {
+        let s = self.configs.len();
+        let by_arm = place.config.of_arms(&problem.arms)?;
+        self.plain &= by_arm.is_empty();
+        self.learned.push(match place.source {
+            Source::Made(Made::Signal(other)) => other,
+            _ => s,
+        });
+        match place.source {
+            Source::Brought if s > 0 => self.measured.push(s),
+            Source::Made(made) => self.made.push((s, made)),
+            _ => {}
+        }
+        self.plain &= self.made.is_empty();
+        self.configs.push(place.config.clone());
+        self.by_arm.push(by_arm);
+        Ok(&self.by_arm[s])
+    }
+}
+
+/// Refusal of what an agent cannot keep: the first guardrail of a kind.
+fn refuse_first(found: Option<usize>, why: &str) -> Result<(), Error> {
+    found.map_or(Ok(()), |i| {
+        Err(Error::invalid("expression", "given", why)).within(("guardrails", i))
+    })
+}
+
+/// For agents that learn a ratio's two signals by other means than by arm.
+const NO_RELATIVE_RATIO: &str = "a ratio relative to the safe action's is kept by `opb` alone, on arms: give it a bound of its own";
+
+impl Problem {
+    /// Refuses ranges by arm and weighted sums: for agents that scale a signal by one range.
+    pub fn one_range_each(&self) -> Result<(), Error> {
+        let is_sum = |g: &Guardrail| matches!(g.expression, Some(Expression::Sum(_)));
+        refuse_first(
+            self.guardrails.iter().position(is_sum),
+            "means are linear in the features here: weights are for agents on arms, such as `opb`",
+        )?;
+        let is_ratio = |g: &Guardrail| matches!(g.expression, Some(Expression::Ratio(_)));
+        let relative = (self.guardrails.iter()).position(|g| g.relative && is_ratio(g));
+        refuse_first(relative, NO_RELATIVE_RATIO)?;
+        let beside = self.signals.values().map(Measured::config);
+        let guardrails = self.guardrails.iter().map(|own| own.signal.clone());
+        let all = [self.reward.clone()]
+            .into_iter()
+            .chain(guardrails)
+            .chain(beside);
+        let by_arm = |own: &SignalConfig| own.range.as_ref().is_some_and(|r| r.shared().is_none());
+        all.enumerate().find(|(_, own)| by_arm(own)).map_or(Ok(()), |(s, _)| {
+            let allowed = "means are linear in features that arms share, and a signal has one scale: give [lo, hi] \
+                           for all, or use an agent on arms, such as `opb`, or `oplb` with `model = \"per_arm\"`";
+            Err(Error::invalid("range", "given by arm", allowed)).within(self.field_of(s))
         })
     }
 }
 
-impl Problem {
-    /// The problem with the range of a signal at every guardrail that shares it, and of a sum at its guardrail.
-    pub(super) fn with_shared_signals(&self) -> Result<(Self, Vec<Sum>, AllMade), Error> {
-        let mut problem = self.clone();
-        let (mut sums, mut made) = (Vec::new(), Vec::new());
-        for (i, own) in problem.guardrails.iter_mut().enumerate() {
-            if let Some(sum) = self.sum(i)? {
-                let range = Some(self.range_of_sum(&sum)?);
-                if own.range.is_some() && own.range != range {
-                    let allowed =
-                        "a sum has the range that its signals and weights give: leave it out";
-                    return Err(Error::invalid("range", "given", allowed))
-                        .within(("guardrails", i));
-                }
-                own.range = range;
-                sums.push(sum);
-                continue;
-            }
-            made.extend(self.made(i, own)?.map(|how| (i, how)));
-        }
-        Ok((problem, sums, made))
-    }
-
-    /// Refuses ranges by arm and weighted sums: for agents that scale a signal by one range.
-    pub fn one_range_each(&self) -> Result<(), Error> {
-        if let Some(i) = self.guardrails.iter().position(|g| g.weights.is_some()) {
-            let allowed = "means are linear in the features here: weights are for agents on arms, such as `opb`";
-            return Err(Error::invalid("weights", "given", allowed)).within(("guardrails", i));
-        }
-        if let Some(i) = (self.guardrails.iter()).position(|g| g.relative && g.ratio.is_some()) {
-            return Err(refuse_relative_ratio(i));
-        }
-        let ranges = self.guardrails.iter().map(|g| &g.range).enumerate();
-        let ranges =
-            ranges.map(|(i, range)| (FieldPath::from(("guardrails", i)).key("range"), range));
-        let beside = self.signals.iter().map(|(name, own)| (name, own.config()));
-        let beside: Vec<_> = beside
-            .map(|(name, own)| (FieldPath::from(("signals", name)), own.range))
-            .collect();
-        for (field, range) in [("reward.range".into(), &self.reward.range)]
-            .into_iter()
-            .chain(ranges)
-            .chain(beside.iter().map(|(field, range)| (field.clone(), range)))
-        {
-            if range.as_ref().is_some_and(|range| range.shared().is_none()) {
-                let allowed = "means are linear in features that arms share, and a signal has one scale: give [lo, hi] \
-                               for all, or use an agent on arms, such as `opb`, or `oplb` with `model = \"per_arm\"`";
-                return Err(Error::invalid(field, "given by arm", allowed));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The error for a ratio relative to the safe action's, where its two signals are not learned by arm.
-fn refuse_relative_ratio(guardrail: usize) -> Error {
-    let allowed = "a ratio relative to the safe action's is kept by `opb` alone, on arms: give it a bound of its own";
-    Error::invalid("relative", true, allowed).within(("guardrails", guardrail))
-}
-
 impl CheckedProblem {
+    /// Refuses a reward and guardrails that outcomes do not bring, where they are taken as they come.
+    pub fn refuse_made(&self, why: &str) -> Result<(), Error> {
+        if self.signals.reported > 0 {
+            return Err(Error::invalid("reward.expression", "given", why));
+        }
+        let made = self.declared.guardrails.iter();
+        refuse_first(made.clone().position(|g| g.expression.is_some()), why)
+    }
+
+    /// Refuses weighted sums, where they cannot be learned.
+    pub fn refuse_weights(&self, why: &str) -> Result<(), Error> {
+        refuse_first(self.sums().first().map(|sum| sum.guardrail), why)
+    }
+
     /// Refuses ratios relative to the safe action's, where signals are not learned by arm alone.
     pub(crate) fn refuse_relative_ratios(&self) -> Result<(), Error> {
         let found = self.guardrails.iter().position(|g| g.per.is_some());
-        found.map_or(Ok(()), |i| Err(refuse_relative_ratio(i)))
+        refuse_first(found, NO_RELATIVE_RATIO)
     }
+}
 
+impl CheckedProblem {
     /// A signal (0 the reward, 1 + i guardrail i) of an arm as it is and in common units, and its direction.
     pub(crate) fn signal_of(&self, arm: usize, signal: usize) -> (&Signal, &Signal, Direction) {
         let (common, direction) = match signal.checked_sub(1) {
@@ -216,8 +322,13 @@ impl CheckedProblem {
     fn signals_of(&self, arm: Option<usize>) -> impl Iterator<Item = &Signal> {
         // Past the last arm stands what all share.
         let arm = arm.unwrap_or(usize::MAX);
-        let places = std::iter::once(&0).chain(&self.signals.measured);
+        let places = std::iter::once(&self.signals.reported).chain(&self.signals.measured);
         places.map(move |&s| self.own_signal(arm, s))
+    }
+
+    /// Place in the row of the signal that outcomes bring as their reward.
+    pub fn reported(&self) -> usize {
+        self.signals.reported
     }
 
     /// Place in the row of a cost that outcomes bring.
@@ -277,14 +388,21 @@ impl CheckedProblem {
         room.clear();
         room.resize(self.width() - 1, 0.0);
         let mut own = self.signals_of(arm);
-        let reward = own.next().map_or(reward, |own| own.counted(reward));
+        let mut reward = own.next().map_or(reward, |own| own.counted(reward));
+        if let Some(cost) = self.signals.reported.checked_sub(1) {
+            room[cost] = reward;
+        }
         let places = self.signals.measured.iter();
         for ((own, &place), &cost) in own.zip(places).zip(costs) {
             room[place - 1] = own.counted(cost);
         }
         self.with_sums(arm, room, told);
-        for &(i, how) in &self.made {
-            room[i] = how.value(|place| place.checked_sub(1).map_or(reward, |cost| room[cost]));
+        for &(s, how) in &self.signals.made {
+            let value = how.value(|place| place.checked_sub(1).map_or(reward, |cost| room[cost]));
+            match s.checked_sub(1) {
+                None => reward = value,
+                Some(cost) => room[cost] = value,
+            }
         }
         (reward, room)
     }
@@ -316,7 +434,7 @@ impl CheckedProblem {
                 let allowed = "the ranges of this signal are by arm: an added one brings its own";
                 return Err(Error::invalid(field, "absent", allowed));
             };
-            let own = self.config_of(s).of_arm(range);
+            let own = self.signals.configs[s].of_arm(range);
             let own = own.and_then(|own| self.check_added(s, &own).map(|()| own));
             let own = own.within(field)?;
             added.push((s, own));
@@ -355,7 +473,7 @@ impl CheckedProblem {
                  may go beyond the other end only"
             ));
         }
-        let relative = |g: &super::Guardrail| g.relative;
+        let relative = |g: &Guardrail| g.relative;
         if self.declared.guardrails.get(i).is_some_and(relative) && farthest < 0.0 {
             return refuse("a relative guardrail needs a signal that is never negative".into());
         }
@@ -365,7 +483,7 @@ impl CheckedProblem {
     /// Name of a signal (0 the reward, 1 + i guardrail i, then those declared beside them).
     pub fn signal_name(&self, s: usize) -> &str {
         let Some(i) = s.checked_sub(1) else {
-            return self.declared.reward.signal.as_deref().unwrap_or(REWARD);
+            return self.declared.reward.name().unwrap_or(REWARD);
         };
         let guardrails = &self.declared.guardrails;
         match guardrails.get(i) {
@@ -373,20 +491,6 @@ impl CheckedProblem {
             None => {
                 (self.declared.signals.keys().nth(i - guardrails.len())).map_or("", |name| name)
             }
-        }
-    }
-
-    fn config_of(&self, s: usize) -> Cow<'_, SignalConfig> {
-        match s.checked_sub(1) {
-            None => Cow::Borrowed(&self.declared.reward),
-            Some(i) => Cow::Owned(match self.declared.guardrails.get(i) {
-                Some(guardrail) => guardrail.own_signal(),
-                None => {
-                    let mut beside = self.declared.signals.values();
-                    let own = beside.nth(i - self.guardrails.len());
-                    own.map_or_else(SignalConfig::default, Measured::config)
-                }
-            }),
         }
     }
 }

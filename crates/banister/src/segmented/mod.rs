@@ -511,7 +511,7 @@ impl SegmentLearner {
                 Some((_, part, _)) if !is_forced => part,
                 _ => 0.0,
             };
-            own.by_frequencies.push(guardrail.signal.unit() * part);
+            own.by_frequencies.push(guardrail.shown().unit() * part);
             let is_shared = guardrail.scope == Scope::Overall && !is_forced;
             let excess = if is_shared { cost - self.costs[i] } else { 0.0 };
             own.excess.push(excess);

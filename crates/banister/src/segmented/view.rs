@@ -61,7 +61,7 @@ impl SegmentLearner {
             if is_forced {
                 return 0.0;
             }
-            let unit = problem.reward.unit() / guardrail.signal.unit();
+            let unit = problem.reward.unit() / guardrail.shown().unit();
             unit * self.table.price_in(b, i)
         });
         SegmentView {

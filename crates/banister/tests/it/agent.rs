@@ -122,7 +122,7 @@ fn a_retirement_leaves_the_agent_that_never_had_the_arm_pulled() {
 #[test]
 fn sub_gaussian_signals_may_leave_their_range_but_must_be_finite() {
     let mut declared = problem(2, vec![at_most(0.5, Some(0.1))]);
-    declared.guardrails[0].sub_gaussian = Some(1.0);
+    declared.guardrails[0].signal.sub_gaussian = Some(1.0);
     let mut agent = Opb::new(&declared, &OpbConfig::default()).expect("valid");
     agent.observe(1, 0.5, &[-7.5]).expect("far, but possible");
     assert!(agent.observe(1, 0.5, &[f64::NEG_INFINITY]).is_err());

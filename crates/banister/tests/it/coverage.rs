@@ -72,8 +72,11 @@ fn missed(kind: Intervals, law: Law, seed: u64) -> (f64, f64) {
     let mut declared = problem(
         1,
         vec![Guardrail {
-            range: range.clone(),
-            sub_gaussian,
+            signal: SignalConfig {
+                range: range.clone(),
+                sub_gaussian,
+                ..SignalConfig::default()
+            },
             ..at_most(0.9, None)
         }],
     );

@@ -20,11 +20,14 @@ fn declared(drift: f64) -> Problem {
 
 fn declared_per(by: f64, per: DriftUnit) -> Problem {
     let guardrail = Guardrail {
-        drift: Some(Drift {
-            by,
-            per,
-            pause: None,
-        }),
+        signal: SignalConfig {
+            drift: Some(Drift {
+                by,
+                per,
+                pause: None,
+            }),
+            ..SignalConfig::default()
+        },
         ..at_most(TAU, Some(SAFE))
     };
     common::problem(2, vec![guardrail])
@@ -132,7 +135,7 @@ fn play_at(times: &[f64], problem: &Problem, seed: u64, cost: impl Fn(f64) -> f6
         ..OpbConfig::default()
     };
     let mut agent: Box<dyn Agent> = Box::new(Opb::new(problem, &config).unwrap());
-    let is_timed = problem.guardrails[0].drift.unwrap().per != DriftUnit::Decision;
+    let is_timed = problem.guardrails[0].signal.drift.unwrap().per != DriftUnit::Decision;
     let mut rng = Random::new(seed);
     let (mut violating, mut used, mut possible) = (0, 0.0, 0.0);
     for &time in times {
@@ -294,11 +297,14 @@ fn constant_means_refute_no_drift_however_long_an_arm_waits() {
         };
         let safe = if rare { TAU - 0.01 } else { SAFE };
         let guardrail = Guardrail {
-            drift: Some(Drift {
-                by,
-                per,
-                pause: None,
-            }),
+            signal: SignalConfig {
+                drift: Some(Drift {
+                    by,
+                    per,
+                    pause: None,
+                }),
+                ..SignalConfig::default()
+            },
             ..at_most(TAU, Some(safe))
         };
         let problem = common::problem(k, vec![guardrail]);
@@ -495,7 +501,10 @@ fn bad_drift_is_refused() {
     };
     for by in [-1e-6, f64::NAN, f64::INFINITY, 1.5] {
         let guardrail = Guardrail {
-            drift: Some(moving(by)),
+            signal: SignalConfig {
+                drift: Some(moving(by)),
+                ..SignalConfig::default()
+            },
             ..at_most(TAU, Some(SAFE))
         };
         refuse(guardrail, "`guardrails[0].drift.by`");
@@ -510,8 +519,11 @@ fn bad_drift_is_refused() {
     let error = mixed.check().unwrap_err().to_string();
     assert!(error.contains("`guardrails[0].drift.per`"), "{error}");
     let noisy = Guardrail {
-        drift: Some(moving(1e-6)),
-        sub_gaussian: Some(0.1),
+        signal: SignalConfig {
+            drift: Some(moving(1e-6)),
+            sub_gaussian: Some(0.1),
+            ..SignalConfig::default()
+        },
         ..at_most(TAU, Some(SAFE))
     };
     refuse(noisy, "leave out `sub_gaussian`");

@@ -130,7 +130,7 @@ fn refusals_name_the_field_the_value_and_what_is_allowed() {
 #[test]
 fn declarations_without_sense_are_refused() {
     for (json, expected) in [
-        ("{}", "`fields` is empty: name at least one field"),
+        ("{}", "`.` is empty: name at least one field"),
         (
             r#"{"a": {"kind": "category", "values": []}}"#,
             "`a.values` is empty: list at least one value",

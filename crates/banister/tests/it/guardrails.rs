@@ -5,8 +5,8 @@ use banister::Agent as _;
 
 use banister::toolkit::Direction;
 use banister::{
-    ArmEstimate, Guardrail, Intervals, Measured, Opb, OpbConfig, Optimism, Problem, Round,
-    SignalConfig,
+    ArmEstimate, Expression, Guardrail, Intervals, Measured, Opb, OpbConfig, Optimism, Problem,
+    Round, SignalConfig,
 };
 use common::{Random, at_most, problem};
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn ranges_are_units_and_change_no_decision() {
             ..SignalConfig::default()
         };
         for g in &mut scaled.guardrails {
-            g.range = Some(cost_range.into());
+            g.signal.range = Some(cost_range.into());
             for number in [&mut g.at_most, &mut g.at_least, &mut g.safe_cost] {
                 *number = number.map(|x| scale(cost_range, x));
             }
@@ -139,11 +139,17 @@ fn certificates_speak_the_users_units() {
         2,
         vec![
             Guardrail {
-                range: Some([0.0, 50.0].into()),
+                signal: SignalConfig {
+                    range: Some([0.0, 50.0].into()),
+                    ..SignalConfig::default()
+                },
                 ..at_most(20.0, Some(5.0))
             },
             Guardrail {
-                range: Some([-10.0, 10.0].into()),
+                signal: SignalConfig {
+                    range: Some([-10.0, 10.0].into()),
+                    ..at_least(-4.0, Some(6.0)).signal.clone()
+                },
                 ..at_least(-4.0, Some(6.0))
             },
         ],
@@ -194,7 +200,10 @@ fn relative_case() -> impl Strategy<Value = RelativeCase> {
                 at_most: upper.then_some(1.0 + epsilon),
                 at_least: (!upper).then_some(1.0 - epsilon),
                 relative: true,
-                range: Some([lo, lo + unit].into()),
+                signal: SignalConfig {
+                    range: Some([lo, lo + unit].into()),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             };
             let interval = (0.0..1.0_f64, 0.0..1.0_f64).prop_map(|(a, b)| (a.min(b), a.max(b)));
@@ -236,7 +245,7 @@ proptest! {
             policy.iter_mut().for_each(|p| *p *= 1.0 - share);
             policy[0] += share;
         }
-        let [lo, hi] = case.guardrail.own_signal().hull();
+        let [lo, hi] = case.guardrail.signal.hull();
         let signal = |a: usize| {
             let (l, u) = case.intervals[a];
             let y = l + case.places[a] * (u - l);
@@ -269,7 +278,7 @@ proptest! {
         };
         let standard = case.guardrail.check().expect("a valid guardrail");
         let total: f64 = case.weights.iter().sum();
-        let [lo, hi] = case.guardrail.own_signal().hull();
+        let [lo, hi] = case.guardrail.signal.hull();
         let (mut cost, mut mean) = (0.0, 0.0);
         for (a, w) in case.weights.iter().enumerate() {
             let own = case.intervals[a];
@@ -381,7 +390,7 @@ fn after_outcomes(problem: &Problem, row: impl Fn(f64, f64) -> Vec<f64>) -> Opb 
 fn a_signal_that_is_used_twice_is_learned_once() {
     let bounded = |at: f64| Guardrail {
         name: format!("at most {at}"),
-        signal: Some("complaints".into()),
+        expression: Some(Expression::Signal("complaints".into())),
         ..at_most(at, None)
     };
     let of = |guardrails: Vec<Guardrail>| Problem {
@@ -426,11 +435,11 @@ fn the_reward_may_be_bounded_and_is_brought_once() {
     let floor = Guardrail {
         name: "conversion".into(),
         at_least: Some(0.2),
-        signal: Some("reward".into()),
+        expression: Some(Expression::Signal("reward".into())),
         ..Guardrail::default()
     };
     let alone = Guardrail {
-        signal: None,
+        expression: None,
         ..floor.clone()
     };
     let alone = problem(3, vec![alone]);
@@ -457,16 +466,19 @@ fn the_reward_may_be_bounded_and_is_brought_once() {
         Err(banister::Error::CostCount { expected: 0, .. })
     ));
     let named = Guardrail {
-        signal: Some("sales".into()),
+        expression: Some(Expression::Signal("sales".into())),
         ..floor.clone()
     };
     let ranged = Guardrail {
-        range: Some([0.0, 2.0].into()),
+        signal: SignalConfig {
+            range: Some([0.0, 2.0].into()),
+            ..floor.signal.clone()
+        },
         ..floor.clone()
     };
     let rows = [
         (named, "must be one of the declared `signals`"),
-        (ranged, "the range is the signal's"),
+        (ranged, "it follows from its signals"),
     ];
     for (guardrail, reason) in rows {
         let error = problem(2, vec![guardrail]).check().expect_err(reason);

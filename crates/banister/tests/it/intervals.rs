@@ -44,9 +44,12 @@ impl Case {
     fn agent(&self, intersect: bool) -> Opb {
         let range: Option<banister::Range> = self.sub_gaussian.map(|_| [-2.0, 6.0].into());
         let guardrail = Guardrail {
-            range: range.clone(),
-            sub_gaussian: self.sub_gaussian,
             safe_cost: self.known.then_some(0.125),
+            signal: SignalConfig {
+                range: range.clone(),
+                sub_gaussian: self.sub_gaussian,
+                ..SignalConfig::default()
+            },
             ..at_most(0.5, None)
         };
         let mut declared = problem(self.k, vec![guardrail; self.m]);

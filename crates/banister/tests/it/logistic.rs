@@ -297,7 +297,10 @@ fn links_are_by_signal() {
     let rate = Guardrail {
         name: "rate".into(),
         at_least: Some(0.6),
-        range: Some([0.0, 2.0].into()),
+        signal: SignalConfig {
+            range: Some([0.0, 2.0].into()),
+            ..SignalConfig::default()
+        },
         ..Guardrail::default()
     };
     let problem = Problem {

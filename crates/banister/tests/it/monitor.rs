@@ -10,6 +10,7 @@ use banister::monitor::{Alarm, AlarmKind};
 use banister::{
     Agent, AgentConfig, AlarmAnswer, Claim, Fallback, Guardrail, OnBreach, Opb, OpbConfig,
     OplbConfig, Optimism, Origin, Outcome, Pending, Problem, Registry as _, Round, Segmented,
+    SignalConfig,
 };
 use common::{Random, at_most};
 
@@ -406,7 +407,10 @@ fn a_world_that_keeps_still_raises_no_alarm() {
 #[test]
 fn sub_gaussian_costs_of_a_mixture_raise_an_alarm_only_for_a_breach() {
     let guardrail = Guardrail {
-        sub_gaussian: Some(0.1),
+        signal: SignalConfig {
+            sub_gaussian: Some(0.1),
+            ..SignalConfig::default()
+        },
         ..at_most(0.3, Some(0.0))
     };
     let declared = common::problem(2, vec![guardrail]);

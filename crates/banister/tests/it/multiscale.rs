@@ -89,9 +89,12 @@ impl Edge {
         let guardrail = Guardrail {
             name: "cost".into(),
             at_most: Some(10.0),
-            range: range.clone(),
-            sub_gaussian,
             safe_cost: known.then(|| dot(&safe, &mu)),
+            signal: SignalConfig {
+                range: range.clone(),
+                sub_gaussian,
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         };
         let mut problem = Problem::contextual(safe.clone(), vec![guardrail]);

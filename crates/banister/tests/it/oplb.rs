@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::player::Oplb;
 use banister::oplb::{OplbRadius, Solver};
 use banister::solve::{Lp, LpSolver, Status};
-use banister::{Decision, Guardrail, OplbConfig, Optimism, Problem};
+use banister::{Decision, Guardrail, OplbConfig, Optimism, Problem, SignalConfig};
 use common::Random;
 use common::linear::{Direct, Matrix, World, dot, unit};
 
@@ -349,8 +349,11 @@ fn linearised_equals_exact_on_unit_vectors_where_bounds_coincide() {
         vec![Guardrail {
             // So loose, and so little noise, that every single action keeps it from the start: the
             // best policy is one action, on which the bounds coincide.
-            range: Some([0.0, 100.0].into()),
-            sub_gaussian: Some(1.0),
+            signal: SignalConfig {
+                range: Some([0.0, 100.0].into()),
+                sub_gaussian: Some(1.0),
+                ..SignalConfig::default()
+            },
             ..common::at_most(90.0, Some(0.0))
         }],
     );
@@ -383,8 +386,11 @@ fn a_safe_action_of_zero_features_costs_nothing() {
     let guardrail = Guardrail {
         name: "effort".into(),
         at_most: Some(0.2),
-        range: Some([-1.0, 1.0].into()),
-        sub_gaussian: Some(0.1),
+        signal: SignalConfig {
+            range: Some([-1.0, 1.0].into()),
+            sub_gaussian: Some(0.1),
+            ..SignalConfig::default()
+        },
         ..Guardrail::default()
     };
     let mut problem = Problem::contextual(vec![0.0; 3], vec![guardrail]);

@@ -32,7 +32,10 @@ fn the_length_of_parameters_is_declared_and_possible() {
         at_most: None,
         at_least: Some(2.5),
         safe_cost: Some(2.6),
-        range: Some([2.0, 3.3].into()),
+        signal: SignalConfig {
+            range: Some([2.0, 3.3].into()),
+            ..most.signal.clone()
+        },
         ..most.clone()
     };
     for (guardrail, needs) in [(most, 2.0), (least, 20.0)] {
@@ -271,9 +274,12 @@ fn hostile_problem(random: &mut Random) -> Problem {
                 random.between(0.3, 0.9)
             }),
             relative,
-            range: (!relative).then_some([-1.0, 1.0].into()),
-            sub_gaussian: (random.unit() < 0.5).then_some(0.3),
             safe_cost: known.then_some(safe_cost),
+            signal: SignalConfig {
+                range: (!relative).then_some([-1.0, 1.0].into()),
+                sub_gaussian: (random.unit() < 0.5).then_some(0.3),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         }
     };

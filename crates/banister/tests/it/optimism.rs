@@ -3,6 +3,7 @@
 
 use banister::{
     Agent as _, Decision, Guardrail, Intervals, OnBreach, Opb, OpbConfig, Optimism, Problem, Range,
+    SignalConfig,
 };
 use common::{Random, Rebuilt, at_most, brute_force_lp, problem, share_of};
 
@@ -475,7 +476,10 @@ fn an_unlucky_start_does_not_hide_the_best_arm() {
 fn a_dear_arm_does_not_take_the_budget_of_those_that_earn() {
     let (rewards, costs, top) = ([0.3, 0.6, 0.65], [1e-4, 2.6e-3, 0.2], [1e-3, 0.03, 2.0]);
     let guardrail = Guardrail {
-        range: Some(Range::ByArm(top.map(|hi| [0.0, hi]).to_vec())),
+        signal: SignalConfig {
+            range: Some(Range::ByArm(top.map(|hi| [0.0, hi]).to_vec())),
+            ..SignalConfig::default()
+        },
         ..at_most(1.1e-3, Some(costs[0]))
     };
     let declared = problem(3, vec![guardrail]);

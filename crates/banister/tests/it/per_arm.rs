@@ -6,6 +6,7 @@ use crate::common::verbs::Verbs as _;
 use crate::common::player::{Inspect as _, Oplb, OplbPerArm};
 use banister::{
     ArmRanges, ArmWeights, Fallback, Guardrail, Link, Model, OplbConfig, Optimism, Problem, Range,
+    SignalConfig,
 };
 use common::linear::{Direct, dot, unit};
 use common::{Random, at_most, share_of};
@@ -32,7 +33,10 @@ fn problem(k: usize, guardrails: Vec<Guardrail>) -> Problem {
 /// A cost at most this, whose range differs by arm.
 fn priced<const K: usize>(threshold: f64, ranges: [[f64; 2]; K]) -> Guardrail {
     Guardrail {
-        range: Some(Range::ByArm(ranges.to_vec())),
+        signal: SignalConfig {
+            range: Some(Range::ByArm(ranges.to_vec())),
+            ..SignalConfig::default()
+        },
         ..at_most(threshold, None)
     }
 }

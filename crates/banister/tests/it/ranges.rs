@@ -40,8 +40,8 @@ fn by_arm(random: &mut Random, k: usize, safe_costs: bool) -> (Problem, [Vec<[f6
     );
     declared.reward.range = Some(Range::ByArm(all[0].clone()));
     let named = std::iter::zip(declared.arms.clone(), all[1].clone()).collect();
-    declared.guardrails[0].range = Some(Range::ByName(named));
-    declared.guardrails[1].range = Some(Range::ByArm(all[2].clone()));
+    declared.guardrails[0].signal.range = Some(Range::ByName(named));
+    declared.guardrails[1].signal.range = Some(Range::ByArm(all[2].clone()));
     (declared, all)
 }
 
@@ -188,8 +188,11 @@ fn calls(range: Range, safe_cost: Option<f64>) -> Problem {
         guardrails: vec![Guardrail {
             name: "dollars".into(),
             at_most: Some(0.5),
-            range: Some(range),
             safe_cost,
+            signal: SignalConfig {
+                range: Some(range),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         }],
         ..Problem::default()
@@ -499,11 +502,17 @@ fn the_t_zero_rule_uses_the_safe_arms_own_range() {
 #[test]
 fn what_lies_above_a_cap_counts_as_the_cap() {
     let capped = Guardrail {
-        cap: Some(5.0),
+        signal: SignalConfig {
+            cap: Some(5.0),
+            ..SignalConfig::default()
+        },
         ..at_most(2.0, Some(0.5))
     };
     let bounded = Guardrail {
-        range: Some([0.0, 5.0].into()),
+        signal: SignalConfig {
+            range: Some([0.0, 5.0].into()),
+            ..SignalConfig::default()
+        },
         ..at_most(2.0, Some(0.5))
     };
     let mut declared = problem(3, vec![capped]);
@@ -548,7 +557,10 @@ fn what_lies_above_a_cap_counts_as_the_cap() {
     let quality = Guardrail {
         at_most: None,
         at_least: Some(1.0),
-        cap: Some(4.0),
+        signal: SignalConfig {
+            cap: Some(4.0),
+            ..SignalConfig::default()
+        },
         ..at_most(0.0, None)
     };
     let mut agent = Opb::new(&problem(2, vec![quality]), &OpbConfig::default()).expect("valid");
@@ -562,7 +574,7 @@ fn a_cap_cuts_the_ranges_beyond_it() {
         Range::ByName(named(&[("cheap", [0.0, 0.1]), ("dear", [0.0, 9.0])])),
         Some(0.05),
     );
-    problem.guardrails[0].cap = Some(1.0);
+    problem.guardrails[0].signal.cap = Some(1.0);
     let mut agent = Opb::new(&problem, &OpbConfig::default()).expect("valid");
     agent.observe(1, 0.5, &[1e9]).expect("counts as 1");
     assert_eq!(agent.monitor().alarms(), []);

@@ -147,11 +147,17 @@ fn problem_of(name: &str) -> Problem {
         ..at_most(1.2, None)
     };
     let noisy = Guardrail {
-        sub_gaussian: Some(1.0),
+        signal: SignalConfig {
+            sub_gaussian: Some(1.0),
+            ..SignalConfig::default()
+        },
         ..at_most(0.5, Some(0.1))
     };
     let below = Guardrail {
-        range: Some([-1.0, 1.0].into()),
+        signal: SignalConfig {
+            range: Some([-1.0, 1.0].into()),
+            ..SignalConfig::default()
+        },
         ..at_most(-0.2, None)
     };
     let known = at_most(0.5, Some(0.1));
@@ -259,9 +265,9 @@ const AGENTS: &str = "
     oplb      | features, unknown  | parameter_norm = 1, unknown_safe_cost = 'paper'            | horizon & absent & T_0
     oplb      | features, relative | parameter_norm = 1, unknown_safe_cost = 'paper', horizon = 10 | unknown_safe_cost & relative
     oplb      | features, relative | parameter_norm = 1, optimism = 'paper'                     | optimism & relative
-    oplb      | features, no margin | parameter_norm = 1                                        | guardrail[0].safe_cost & margin
-    oplb      | zero               | parameter_norm = 1                                         | guardrail[0].safe_cost & 0.1 & its mean is 0
-    oplb      | zero, below        | parameter_norm = 1                                         | guardrail[0].safe_cost & margin
+    oplb      | features, no margin | parameter_norm = 1                                        | guardrails[0].safe_cost & margin
+    oplb      | zero               | parameter_norm = 1                                         | guardrails[0].safe_cost & 0.1 & its mean is 0
+    oplb      | zero, below        | parameter_norm = 1                                         | guardrails[0].safe_cost & margin
     oplb      | by arm             | parameter_norm = 2                                         | `guardrails[0].range` is given by arm
     oplb      | features           | links = { clicks = 'logistic' }                            | links & clicks
     oplb      | features           | link = 'logistic'                                          | parameter_norm & Log-odds

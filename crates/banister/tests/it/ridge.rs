@@ -4,7 +4,7 @@ use crate::common;
 
 use crate::common::player::Oplb;
 use banister::oplb::OplbRadius;
-use banister::{Guardrail, OplbConfig, Problem};
+use banister::{Guardrail, OplbConfig, Problem, SignalConfig};
 use common::Random;
 use common::linear::{Direct, World, dot, length, unit};
 use proptest::prelude::*;
@@ -21,9 +21,12 @@ fn guardrails(random: &mut Random, m: usize, zero: bool, known: &[bool]) -> Vec<
         .map(|i| Guardrail {
             name: format!("g{i}"),
             at_most: Some(5.0),
-            range: Some([-10.0, 20.0].into()),
-            sub_gaussian: Some(1.0),
             safe_cost: known[i].then(|| if zero { 0.0 } else { random.between(-2.0, 4.0) }),
+            signal: SignalConfig {
+                range: Some([-10.0, 20.0].into()),
+                sub_gaussian: Some(1.0),
+                ..SignalConfig::default()
+            },
             ..Guardrail::default()
         })
         .collect()

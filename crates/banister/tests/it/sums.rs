@@ -3,7 +3,9 @@
 use crate::common::verbs::Verbs;
 use std::collections::VecDeque;
 
-use banister::{Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round};
+use banister::{
+    Agent, Guardrail, Opb, OpbConfig, Origin, Outcome, Pending, Problem, Round, SignalConfig,
+};
 
 use crate::common::{Random, read};
 
@@ -26,9 +28,12 @@ impl World {
             guardrails: vec![Guardrail {
                 name: "dollars".into(),
                 at_most: Some(self.tau),
-                range: Some(range),
                 safe_cost: safe_cost.then_some(self.arms[0].1),
                 over,
+                signal: SignalConfig {
+                    range: Some(range),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             }],
             ..Problem::default()

@@ -250,27 +250,27 @@ fn a_saved_agent_goes_on_bit_by_bit_with_the_prices_in_force() {
     assert_ne!(damaged, json);
     refused(
         Opb::restore(&damaged),
-        &["weights", "-0.000002"],
+        &["guardrails[0].expression", "-0.000002"],
         "a negative price",
     );
 }
 
 /// Problems beside `in` and `out`: the guardrail, and words of the message.
 const REFUSED: &str = "
-    at_most = 1, weights = { in = 1, out = -2 }           | `guardrails[0].weights.out` is -2: & at least 0
-    at_most = 1, weights = { in = nan, out = 1 }          | `guardrails[0].weights.in` is NaN
-    at_most = 1, weights = { in = inf, out = 1 }          | `guardrails[0].weights.in` is inf
-    at_most = 1, weights = { in = 1, other = 1 }          | `guardrails[0].weights.other` & in, out
-    at_most = 1, weights = { a = { in = 1, out = 1 } }    | `guardrails[0].weights.b` is absent
-    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1 } } | `guardrails[0].weights.b.out` is absent
-    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1, out = 1 }, c = { in = 1, out = 1 } } | `guardrails[0].weights.c` & the arms are a, b
-    at_most = 1, weights = { in = 1 }, quantile = 0.9     | `guardrails[0].weights` & in its mean
-    at_most = 1, weights = {}                             | `guardrails[0].weights` & at least one signal
-    at_most = 1, weights = { in = 0, out = 0 }, relative = true | `guardrails[0].weights` & above 0
-    at_least = 1, weights = { in = 1, out = 1 }           | `guardrails[0].weights` & `at_most`
-    at_most = 1, safe_cost = 0.1, weights = { in = 1, out = 1 } | `guardrails[0].weights` & `safe_cost`
-    at_most = 1, cap = 1, weights = { in = 1, out = 1 }   | `guardrails[0].weights` & `cap`
-    at_most = 1, drift = { by = 0.1, per = 'decision' }, weights = { in = 1, out = 1 } | `guardrails[0].weights` & `drift`
+    at_most = 1, weights = { in = 1, out = -2 }           | `guardrails[0].expression.out` is -2: & at least 0
+    at_most = 1, weights = { in = nan, out = 1 }          | `guardrails[0].expression.in` is NaN
+    at_most = 1, weights = { in = inf, out = 1 }          | `guardrails[0].expression.in` is inf
+    at_most = 1, weights = { in = 1, other = 1 }          | `guardrails[0].expression.other` & in, out
+    at_most = 1, weights = { a = { in = 1, out = 1 } }    | `guardrails[0].expression.b` is absent
+    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1 } } | `guardrails[0].expression.b.out` is absent
+    at_most = 1, weights = { a = { in = 1, out = 1 }, b = { in = 1, out = 1 }, c = { in = 1, out = 1 } } | `guardrails[0].expression.c` & the arms are a, b
+    at_most = 1, weights = { in = 1, out = 1 }, scope = 'overall', over = 5 | `guardrails[0].over` & `weights`
+    at_most = 1, weights = {}                             | `guardrails[0].expression` & at least one signal
+    at_most = 1, weights = { in = 0, out = 0 }, relative = true | `guardrails[0].expression` & above 0
+    at_least = 1, weights = { in = 1, out = 1 }           | `guardrails[0].at_least` & `at_most`
+    at_most = 1, safe_cost = 0.1, weights = { in = 1, out = 1 } | `guardrails[0].safe_cost` & leave it out
+    at_most = 1, cap = 1, weights = { in = 1, out = 1 }   | `guardrails[0].cap` & leave it out
+    at_most = 1, drift = { by = 0.1, per = 'decision' }, weights = { in = 1, out = 1 } | `guardrails[0].drift` & leave it out
     at_most = 1, range = [0, 1], weights = { in = 1, out = 1 } | `guardrails[0].range` & leave it out
 ";
 
@@ -297,11 +297,11 @@ fn bad_weights_are_refused() {
     for (declared, words) in [
         (
             "cap = 5",
-            ["`signals.in.cap` is 5", "no observation leaves"],
+            ["`guardrails[0].expression.in`", "no observation leaves"],
         ),
         (
             "sub_gaussian = 2",
-            ["`signals.in.sub_gaussian` is 2", "no observation leaves"],
+            ["`guardrails[0].expression.in`", "no observation leaves"],
         ),
     ] {
         let signals = read(&format!("in = {{ {declared} }}, out = [0, 10]"));
@@ -317,7 +317,7 @@ fn bad_weights_are_refused() {
     };
     refused(
         problem.check(),
-        &["`signals.in` is -1", "never negative"],
+        &["`guardrails[0].expression.in` is -1", "never be negative"],
         "a negative signal",
     );
 
@@ -376,7 +376,7 @@ fn bad_weights_are_refused() {
         let mut problem = priced.clone();
         problem.features = vec![vec![1.0, 0.0], vec![0.0, 1.0], vec![1.0, 1.0]];
         let config: AgentConfig = serde_json::from_value(config).unwrap();
-        let words = ["`guardrails[0].weights` is given"];
+        let words = ["`guardrails[0].expression` is given"];
         refused(
             config.build(&problem).map(|_| ()),
             &words,

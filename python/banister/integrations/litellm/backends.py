@@ -406,7 +406,7 @@ def _fields(guardrails: Sequence[Mapping[str, Any]], signals: Mapping[str, Any],
     for one in guardrails:
         found |= {f"`{key}` of {one['name']}": one.get(key) or None for key in ("at_most", "at_least", "relative")}
     # The range of a sum is made from those of its signals, and its weights are told.
-    ranges = {one["name"]: one for one in guardrails if not one.get("weights")}
+    ranges = {one["name"]: one for one in guardrails if not (one.get("weights") or one.get("expression"))}
     for name, signal in {**signals, **ranges}.items():
         declared = (signal or {}).get("range") or [0.0, 1.0]
         by_arm = declared if isinstance(declared, Mapping) else dict.fromkeys(arms, declared)

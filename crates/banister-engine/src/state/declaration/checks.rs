@@ -51,7 +51,7 @@ impl Declaration {
         signal(&self.reward).within("reward")?;
         for (i, guardrail) in self.guardrails.iter().enumerate() {
             let place = ("guardrails", i);
-            signal(&guardrail.own_signal()).within(place)?;
+            signal(&guardrail.signal).within(place)?;
             if let Some((direction, bound)) = guardrail.bound() {
                 check(direction.key(), bound, LARGEST_SIGNAL).within(place)?;
             }
@@ -118,7 +118,8 @@ impl CheckedDeclaration {
             let mut own = self.standard.own_signals(signal).iter();
             own.try_for_each(|own| own.check_value(x)).at(field)
         };
-        check(0, "default_outcome.reward", default.reward)?;
+        let reported = self.standard.reported();
+        check(reported, "default_outcome.reward", default.reward)?;
         for (position, name) in self.standard.measured().enumerate() {
             let field = format!("default_outcome.costs.{name}");
             let Some(&cost) = default.costs.get(name) else {
@@ -174,13 +175,13 @@ impl CheckedDeclaration {
         if declared.at_most.is_none() {
             return refuse("a budget is for costs: the guardrail needs `at_most`");
         }
-        if declared.sub_gaussian.is_some() {
+        if declared.signal.sub_gaussian.is_some() {
             return refuse(
                 "with `sub_gaussian` nothing bounds the cost of a decision: declare a `range` \
                  that no observation leaves",
             );
         }
-        if declared.cap.is_some() {
+        if declared.signal.cap.is_some() {
             return refuse(
                 "with `cap` a decision may cost more than counts, so that nothing bounds it: \
                  declare a `range` that no observation leaves",

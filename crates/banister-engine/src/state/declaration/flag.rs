@@ -85,7 +85,10 @@ impl CheckedDeclaration {
             let count = flag.events.len().to_string();
             return invalid(".events".into(), &count, &format!("at most {MOST_EVENTS}"));
         }
-        let rewards = ["reward", self.standard.signal_name(0)];
+        let rewards = [
+            "reward",
+            self.standard.signal_name(self.standard.reported()),
+        ];
         let known: Vec<&str> = self.standard.measured().chain(rewards).collect();
         for (name, event) in &flag.events {
             check_label("flag.events", name)?;

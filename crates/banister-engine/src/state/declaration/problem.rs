@@ -109,7 +109,7 @@ impl Declaration {
         problem.signals = self.signals.clone();
         // In a context, the agent knows whether arms share a scale.
         if matches!(kind, Kind::Candidates(_)) {
-            problem.one_range_each().with_path(problem_field)?;
+            problem.one_range_each()?;
         }
         Ok(problem)
     }

@@ -228,7 +228,7 @@ impl CheckedDeclaration {
             return Ok(());
         }
         let brought = (0..self.standard.measured().len()).map(|i| self.standard.place_of(i));
-        for place in std::iter::once(0).chain(brought) {
+        for place in std::iter::once(self.standard.reported()).chain(brought) {
             let mut own = self.standard.own_signals(place).iter();
             if let Some(own) = own.find(|own| !own.admits(0.0)) {
                 let allowed = format!(

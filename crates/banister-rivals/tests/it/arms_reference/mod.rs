@@ -187,8 +187,11 @@ pub fn ranged() -> Case {
             vec![Guardrail {
                 name: "stars".into(),
                 at_least: Some(5.0),
-                range: Some([0.0, 10.0].into()),
                 safe_cost: Some(8.0),
+                signal: SignalConfig {
+                    range: Some([0.0, 10.0].into()),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             }],
         ),
@@ -215,8 +218,11 @@ pub fn gaussian() -> Case {
             vec![Guardrail {
                 name: "cost".into(),
                 at_most: Some(0.5),
-                sub_gaussian: Some(0.2),
                 safe_cost: Some(0.2),
+                signal: SignalConfig {
+                    sub_gaussian: Some(0.2),
+                    ..SignalConfig::default()
+                },
                 ..Guardrail::default()
             }],
         ),
@@ -238,8 +244,11 @@ pub fn opposed_with(seed: u64) -> Case {
     let quiet = |name: &str| Guardrail {
         name: name.into(),
         at_most: Some(0.6),
-        sub_gaussian: Some(0.05),
         safe_cost: Some(0.55),
+        signal: SignalConfig {
+            sub_gaussian: Some(0.05),
+            ..SignalConfig::default()
+        },
         ..Guardrail::default()
     };
     Case {
@@ -311,7 +320,7 @@ impl Seen {
         let mut noise = vec![problem.reward.sub_gaussian.map(|r| r / (hi - lo))];
         let (mut tau, mut known) = (Vec::new(), Vec::new());
         for g in &problem.guardrails {
-            let [lo, hi] = g.own_signal().hull();
+            let [lo, hi] = g.signal.hull();
             let (zero, one, bound) = match (g.at_most, g.at_least) {
                 (Some(bound), _) => (lo, hi, bound),
                 (_, Some(bound)) => (hi, lo, bound),
@@ -319,7 +328,7 @@ impl Seen {
             };
             let standard = |x: f64| (x - zero) / (one - zero);
             ends.push((zero, one));
-            noise.push(g.sub_gaussian.map(|r| r / (hi - lo)));
+            noise.push(g.signal.sub_gaussian.map(|r| r / (hi - lo)));
             tau.push(standard(bound));
             known.push(g.safe_cost.map(standard));
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use banister::{Error, Guardrail};
+use banister::{Error, Guardrail, SignalConfig};
 use banister_rivals::AgentConfig;
 
 use super::parts::{Draw, all, at_most, defaults, entry, on_sphere, run};
@@ -102,7 +102,12 @@ fn arms(mut draw: Draw, number: u64, agents: &[AgentConfig]) -> Entry {
         row[0] = (10_000.0 * threshold * (1.0 - left)).round() / 10_000.0;
         let known = (!is_unknown).then_some(row[0]);
         guardrails.push(Guardrail {
-            sub_gaussian: noise,
+            signal: SignalConfig {
+                sub_gaussian: noise,
+                ..at_most(&format!("cost {}", i + 1), threshold, known)
+                    .signal
+                    .clone()
+            },
             ..at_most(&format!("cost {}", i + 1), threshold, known)
         });
         costs.push(row);
@@ -156,7 +161,12 @@ fn features(
         agents = on_sphere(agents);
         let range = Some([-1.0, 1.0].into());
         let guardrail = Guardrail {
-            range: range.clone(),
+            signal: SignalConfig {
+                range: range.clone(),
+                ..at_most("cost", draw.between(0.1, 0.5), Some(0.0))
+                    .signal
+                    .clone()
+            },
             ..at_most("cost", draw.between(0.1, 0.5), Some(0.0))
         };
         (range, guardrail)
