@@ -113,22 +113,7 @@ impl App {
     ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
         let commands = requests.into_iter();
         let commands = commands.map(|request| Decide::new(experiment.clone(), request));
-        let (sender, receiver) = oneshot::channel();
-        // Dropped with this future when the caller leaves, which ends the computation.
-        let waiting = Arc::new(());
-        let is_wanted = {
-            let waiting = Arc::downgrade(&waiting);
-            move || waiting.strong_count() > 0
-        };
-        let held = Held::current();
-        let writer = self.metered(&held).by(author);
-        let sent = writer.decide(commands.collect(), is_wanted, move |answers| {
-            drop(held);
-            // The caller may have gone.
-            let _ = sender.send(answers);
-        });
-        let answers = answered(sent, receiver).await;
-        drop(waiting);
+        let answers = self.execute_all(author, commands.collect()).await;
         for answer in answers.iter().flatten() {
             if let Err(Refusal::Exhausted { guardrail, .. }) = answer {
                 self.metrics.refused(experiment, guardrail.clone());
@@ -140,7 +125,7 @@ impl App {
     /// Answers a query from the writer's memory.
     pub async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Problem> {
         // What is read of a whole experiment may take long: some at a time leave the others their part of the machine.
-        let turn = match query.learner() {
+        let turn = match query.reads() {
             Some(_) => self.lists.clone().acquire_owned().await.ok(),
             None => None,
         };

@@ -11,84 +11,26 @@ use super::decision_request::{
 use super::lease::check_not_leased;
 use super::{Command, DecisionRequest, Reply, Transaction};
 use crate::events::{
-    Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
+    DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
 };
 use crate::refusal::Refusal;
-use crate::state::{Core, DecisionRecord, ExperimentInfo, Kind, PolicyInputs, Returns, Unit};
+use crate::state::{DecisionRecord, ExperimentInfo, Kind, Returns, Unit};
 use crate::store::Key;
 use crate::time::Timestamp;
 
 /// Asks for a decision. The same request with the same id gets the same answer.
 pub struct Decide {
-    pub experiment: Arc<str>,
+    experiment: Arc<str>,
     request: DecisionRequest,
-    prepared: Option<Prepared>,
 }
-
-/// Decision as computed beside the writer.
-struct Prepared {
-    digest: u64,
-    /// Experiment as it was then.
-    inputs: Arc<PolicyInputs>,
-    computed: Result<Computed, Refusal>,
-}
-
-/// The actions of a request, and the policy over them.
-struct Computed {
-    segment: Option<Arc<str>>,
-    /// As events keep it.
-    context: Vec<f64>,
-    candidates: Vec<Candidate>,
-    published: Arc<PublishedPolicy>,
-}
-
-/// Multiplications from which on others should not wait for a decision.
-const SLOW: usize = 1_000_000;
 
 impl Decide {
     pub fn new(experiment: Arc<str>, request: DecisionRequest) -> Self {
         Self {
             experiment,
             request,
-            prepared: None,
         }
     }
-
-    /// Computes the policy with a learner beside the writer.
-    pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
-        // The writer computes it again, and tells the caller of the error.
-        let Ok(digest) = self.request.digest() else {
-            return self;
-        };
-        let inputs = core.inputs().clone();
-        let computed = compute(
-            &mut self.request,
-            &inputs.info,
-            |segment, context, candidates| core.policy(None, segment, context, candidates),
-        );
-        self.prepared = Some(Prepared {
-            digest,
-            inputs,
-            computed,
-        });
-        self
-    }
-}
-
-fn compute(
-    request: &mut DecisionRequest,
-    info: &ExperimentInfo,
-    policy: impl FnOnce(Option<&str>, &[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
-) -> Result<Computed, Refusal> {
-    let segment = take_segment(info, request)?;
-    let (context, candidates) = take_actions(info, request)?;
-    let published = policy(segment.as_deref(), &context, &candidates)?;
-    Ok(Computed {
-        segment,
-        context,
-        candidates,
-        published,
-    })
 }
 
 /// Decision with the policy it was drawn from.
@@ -133,14 +75,10 @@ impl Command for Decide {
         let Self {
             experiment: name,
             mut request,
-            prepared,
         } = self;
         let experiment = transaction.state.experiment(&name)?;
         let (key, info) = (experiment.key, experiment.info.clone());
-        let digest = match &prepared {
-            Some(prepared) => prepared.digest,
-            None => request.digest()?,
-        };
+        let digest = request.digest()?;
         let unit = take_unit(&info, &mut request)?;
         let standing = match (&info.unit, &unit) {
             (Some(own), Some(unit)) => transaction.standing(key, own, unit),
@@ -166,38 +104,9 @@ impl Command for Decide {
         let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&name)?;
         experiment.check_active("decides no more")?;
-        let Computed {
-            segment,
-            context,
-            candidates,
-            published,
-        } = match prepared {
-            None => compute(&mut request, &info, |segment, context, candidates| {
-                experiment.policy(time, segment, context, candidates)
-            })?,
-            // It holds as long as the experiment is the same, and means cannot have moved beyond its bounds; outcomes in
-            // between do not void it.
-            Some(Prepared {
-                inputs,
-                computed: Ok(computed),
-                ..
-            }) if Arc::ptr_eq(&inputs, &experiment.inputs) && computed.published.holds_at(time) => {
-                computed
-            }
-            Some(prepared) => {
-                let computed = prepared.computed?;
-                let published = experiment.policy(
-                    time,
-                    computed.segment.as_deref(),
-                    &computed.context,
-                    &computed.candidates,
-                )?;
-                Computed {
-                    published,
-                    ..computed
-                }
-            }
-        };
+        let segment = take_segment(&info, &mut request)?;
+        let (context, candidates) = take_actions(&info, &mut request)?;
+        let published = experiment.policy(time, segment.as_deref(), &context, &candidates)?;
         if let Some(unit) = unit.as_ref().filter(|unit| info.is_outside(unit)) {
             // Nothing is kept of it.
             let problem = &experiment.checked.standard;
@@ -219,9 +128,6 @@ impl Command for Decide {
         check_propensity(shadow, taken, request.propensity)?;
         // Elsewhere every decision has a policy of its own.
         let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
-        let dimension = experiment.info.dimension;
-        let is_slow = candidates.len() * dimension * dimension >= SLOW
-            || (segment.is_some() && experiment.has_many_segments());
         let published = experiment.in_time(transaction.time, published);
         // In shadow mode it is the caller who spends.
         let published = if shadow {
@@ -242,14 +148,7 @@ impl Command for Decide {
             (draw, action) = other;
             probability = published.probability(action);
         }
-        let experiment = transaction.state.experiment(&name)?;
-        let features = (experiment.inputs).numbers(action, &context, &candidates);
-        if is_slow {
-            transaction
-                .state
-                .detach(key)
-                .map_err(Refusal::unavailable)?;
-        }
+        let features = info.numbers(action, &context, &candidates);
         let policy = is_shared.then(|| transaction.cite(key, &published));
         let names = candidate_names(&candidates);
         let (claims, excess) = published.claimed(action, shadow);
@@ -378,8 +277,8 @@ impl Transaction<'_> {
         experiment: u64,
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
         let experiment = self.state.by_key(experiment);
-        match experiment.and_then(|own| own.current.as_ref()) {
-            Some((Some(number), current)) if event.policy == Some(*number) => Ok(current.clone()),
+        match experiment.and_then(|own| own.trace.latest.as_ref()) {
+            Some(latest) if event.policy == Some(latest.number) => Ok(latest.published.clone()),
             _ => self.policy_of(event),
         }
     }
@@ -411,15 +310,11 @@ impl Transaction<'_> {
 
     /// Number of a policy's event, which is written with the first decision that is drawn from it.
     fn cite(&mut self, experiment: u64, published: &Arc<PublishedPolicy>) -> u64 {
-        if let Some(own) = self.state.by_key(experiment) {
-            match &own.current {
-                Some((number, current)) if Arc::ptr_eq(current, published) => {
-                    if let Some(number) = number {
-                        return *number;
-                    }
-                }
-                _ => own.current = Some((None, published.clone())),
-            }
+        let known = self.state.by_key(experiment);
+        if let Some(latest) = known.and_then(|own| own.trace.latest.as_ref())
+            && Arc::ptr_eq(&latest.published, published)
+        {
+            return latest.number;
         }
         if let Some((number, own)) = self.policies.get(&experiment)
             && Arc::ptr_eq(own, published)

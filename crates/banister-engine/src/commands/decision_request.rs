@@ -16,6 +16,7 @@ use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
     Experiment, ExperimentInfo, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
+    check_products,
 };
 
 /// A request for a decision.
@@ -217,6 +218,7 @@ pub(super) fn take_actions(
                 let allowed = format!("must be 1 to {MOST_ACTIONS}");
                 return Err(Refusal::invalid("actions", value, allowed));
             }
+            check_products("actions", actions.len(), d)?;
             let candidates: Vec<Candidate> = actions.into_iter().map(Candidate::from).collect();
             for (i, candidate) in candidates.iter().enumerate() {
                 let x = &candidate.features;

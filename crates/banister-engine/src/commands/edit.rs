@@ -90,17 +90,17 @@ impl Edit {
                     let reason = format!("the arm `{arm}` is retired already");
                     return Err(Refusal::conflict(reason));
                 }
-                experiment.try_on_a_twin(|agent| agent.retire_arm(place))?;
+                experiment.try_on_a_twin(|twin| twin.retire_arm(place))?;
                 Event::ArmRetired { arm: place as u32 }
             }
             Self::ForgetArm(arm) => {
                 let place = place_of(experiment, &arm)?;
-                experiment.try_on_a_twin(|agent| agent.forget_arm(place))?;
+                experiment.try_on_a_twin(|twin| twin.forget_arm(place))?;
                 Event::ArmForgotten { arm: place as u32 }
             }
             Self::SetWeights { arm, weights } => {
                 let place = place_of(experiment, &arm)?;
-                experiment.try_on_a_twin(|agent| agent.set_weights(place, &weights))?;
+                experiment.try_on_a_twin(|twin| twin.set_weights(place, &weights))?;
                 let known = experiment.checked.standard.arm_weights(place);
                 if weights
                     .0
@@ -156,7 +156,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         stop_when.check()?;
     }
     if change.settled == Some(true) || matches!(change.stop_when, Some(Some(_))) {
-        experiment.try_on_a_twin(|agent| agent.settle(true))?;
+        experiment.try_on_a_twin(|twin| twin.settle(true))?;
     }
     if let Some(share) = change.share {
         let allowed = "cannot be changed itself: change `rollout`";
@@ -167,7 +167,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
     }
     if let Some(on_breach) = change.on_breach {
         let answer = AlarmAnswer::OnBreach(on_breach);
-        experiment.try_on_a_twin(|agent| agent.answer_alarms(answer))?;
+        experiment.try_on_a_twin(|twin| twin.answer(answer))?;
     }
     Ok(())
 }

@@ -78,11 +78,10 @@ impl Command for GrantLease {
         let wanted = now.plus_seconds(0.5 * seconds)..=now.plus_seconds(seconds);
         let used = experiment.leases.last().map_or(0, |own| own.used);
         if let Some((number, lease)) = &experiment.leased
-            && wanted.contains(&lease.event.expires)
+            && wanted.contains(&lease.expires)
             && 2 * used < MOST
-            && Arc::ptr_eq(&lease.inputs, &experiment.inputs)
         {
-            return Ok(Reply::Ready((sent(experiment, *number, &lease.event), now)));
+            return Ok(Reply::Ready((sent(experiment, *number, lease), now)));
         }
         let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&self.experiment)?;

@@ -233,7 +233,6 @@ impl Transaction<'_> {
     ) -> Result<Option<f64>, Refusal> {
         let experiment = self.state.experiment(name)?;
         experiment.check_active("takes no more outcomes")?;
-        experiment.learner.check_backlog()?;
         let ttl = experiment.checked.declaration.ttl_seconds;
         // Whether a late report counts must not depend on when somebody looks for expired decisions.
         if let Some(ttl) = ttl
@@ -353,7 +352,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            (experiment.inputs).numbers(action, &event.context, &event.candidates)
+            (experiment.info).numbers(action, &event.context, &event.candidates)
         };
         let outcome = OutcomeEvent {
             action,
@@ -383,7 +382,7 @@ fn part(
     adds_up: bool,
 ) -> Result<(Part, Vec<AlarmRaised>), Refusal> {
     let problem = &experiment.checked.standard;
-    let is_watched = experiment.learner.declared().view().monitor.is_some();
+    let is_watched = experiment.learner.view().monitor.is_some();
     let mut alarms = Vec::new();
     let mut check = |signal: usize, field: &str, x: f64| {
         let mut possible = problem.own_signals(signal).iter();

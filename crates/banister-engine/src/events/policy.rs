@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use banister::Scope;
 use banister::decision::{GuardrailCertificate, SolverReport};
 use banister::solve::Status;
 use banister::toolkit::CheckedProblem;
 use banister::toolkit::Standard;
-use banister::{Agent, ArmEstimate, Claim, Decision, Error, Estimate, Fallback, Round};
+use banister::{Agent, ArmEstimate, Choice, Claim, Decision, Error, Estimate, Fallback, Round};
+use banister::{Problem, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,10 @@ use crate::time::Timestamp;
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
 /// but untried arms share their probability.
 const MOST_KNOWN: usize = 64;
+
+/// Actions that an agent is asked about at once where decisions bring them: it looks through all that it is asked about
+/// for every one.
+const AT_ONCE: usize = 16;
 
 /// Estimate of an empty sum.
 const NOTHING: Estimate = Estimate {
@@ -124,17 +128,25 @@ impl PublishedPolicy {
         let mut known = Vec::new();
         let mut total = Mixture::new(problem.guardrails.len());
         let safe_belief = agent.estimate(round, safe);
-        for &(own, probability) in &decision.policy {
-            let Some(belief) = agent.estimate(round, own) else {
-                continue;
+        for part in decision.policy.chunks(AT_ONCE) {
+            let offered = offered(round, part, &problem.declared);
+            let round = Round {
+                choice: offered.as_deref().map_or(round.choice, Choice::Offered),
+                ..*round
             };
-            if own == safe {
-                total.safe = probability;
-                continue;
-            }
-            total.add(probability, &belief);
-            if known.len() < MOST_KNOWN {
-                known.push((own as u32, belief));
+            for (place, &(own, probability)) in part.iter().enumerate() {
+                if own == safe {
+                    total.safe = probability;
+                    continue;
+                }
+                let asked = if offered.is_some() { place } else { own };
+                let Some(belief) = agent.estimate(&round, asked) else {
+                    continue;
+                };
+                total.add(probability, &belief);
+                if known.len() < MOST_KNOWN {
+                    known.push((own as u32, belief));
+                }
             }
         }
         let estimates = total.finish(problem, safe_belief.as_ref());
@@ -298,6 +310,19 @@ impl PublishedPolicy {
     pub fn probability(&self, action: u32) -> f64 {
         self.decision.probability(action as usize)
     }
+}
+
+/// Features of some actions of a policy, where the round brought them.
+fn offered(round: &Round, part: &[(usize, f64)], problem: &Problem) -> Option<Vec<f64>> {
+    let Choice::Offered(features) = round.choice else {
+        return None;
+    };
+    let safe = problem.features.get(problem.safe)?;
+    let each = part.iter().map(|&(action, _)| {
+        let start = action * safe.len();
+        features.get(start..start + safe.len()).unwrap_or(safe)
+    });
+    Some(each.collect::<Vec<_>>().concat())
 }
 
 /// JSON knows no infinity: what overflowed is as large as a number can be.

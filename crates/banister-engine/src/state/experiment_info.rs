@@ -8,14 +8,14 @@ use banister::fields::Fields;
 use banister::lease::{self, Gate, Holdout};
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
-use banister::{Agent, Choice, ContextArms, Model, Registry as _};
+use banister::{Choice, Registry as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::declaration::{
     CheckedDeclaration, DeclaredContext, Kind, Rollout, Segments, Unit, round,
 };
-use crate::events::PublishedPolicy;
+use crate::events::{Candidate, PublishedPolicy};
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -49,8 +49,6 @@ pub struct ExperimentInfo {
     pub fields: Option<Fields>,
     /// Length of the vector that identifies the action of an outcome.
     pub width: usize,
-    /// Length of the features that the agent learns from; 0 where it knows arms by number.
-    pub dimension: usize,
     pub problem: CheckedProblem,
     /// 1 − δ.
     pub confidence: f64,
@@ -100,7 +98,11 @@ impl ExperimentInfo {
     }
 
     /// A policy with names.
-    pub fn policy(&self, published: &PublishedPolicy, candidates: &[Option<String>]) -> Vec<Share> {
+    pub fn policy(
+        &self,
+        published: &PublishedPolicy,
+        candidates: &[Option<String>],
+    ) -> Vec<Share> {
         let entries = published.policy.iter();
         entries
             .map(|&(index, probability)| Share {
@@ -122,6 +124,21 @@ impl ExperimentInfo {
         match &self.fields {
             Some(fields) => fields.vector(context).into(),
             None => context.into(),
+        }
+    }
+
+    /// Numbers by which the outcome of an action is learned; none for arms.
+    pub(crate) fn numbers(
+        &self,
+        action: u32,
+        context: &[f64],
+        candidates: &[Candidate],
+    ) -> Vec<f64> {
+        match (self.kind, candidates.get(action as usize)) {
+            (Kind::Arms, _) => Vec::new(),
+            (Kind::Context(_), _) => self.vector(context).into_owned(),
+            (Kind::Candidates(_), Some(candidate)) => candidate.features.clone(),
+            (Kind::Candidates(_), None) => self.safe_action.clone(),
         }
     }
 
@@ -155,7 +172,7 @@ pub(crate) fn info(
     key: u64,
     checked: &CheckedDeclaration,
     arms: Vec<String>,
-    agent: &dyn Agent,
+    assumptions: Vec<Assumption>,
 ) -> Arc<ExperimentInfo> {
     let guardrails = checked.declaration.guardrails.iter();
     let (unit, rollout) = (&checked.declaration.unit, &checked.declaration.rollout);
@@ -187,25 +204,10 @@ pub(crate) fn info(
             Kind::Context(numbers) => 1 + numbers,
             Kind::Arms => 1,
         },
-        dimension: match (checked.kind, checked.config.model()) {
-            (Kind::Candidates(d), _) => d,
-            (Kind::Context(numbers), Model::PerArm) => numbers,
-            (Kind::Context(numbers), Model::Shared) => ContextArms {
-                arms: checked.arms.len(),
-                safe: checked.safe,
-                numbers,
-            }
-            .dimension(),
-            (Kind::Arms, _) if !checked.config.takes_features() => 0,
-            (Kind::Arms, _) => {
-                let first = checked.arms.first().and_then(|arm| arm.features.as_ref());
-                first.map_or(checked.arms.len(), Vec::len)
-            }
-        },
         problem: checked.standard.clone(),
         confidence: round(1.0 - checked.config.delta()),
         // Those of the declaration: what was imported since is no part of a decision's answer.
-        assumptions: (agent.assumptions().into_iter())
+        assumptions: (assumptions.into_iter())
             .filter(|own| *own != Assumption::of_log())
             .map(|own| match &checked.declaration.unit {
                 Some(unit) if own.text.starts_with(INDEPENDENT) => Assumption {

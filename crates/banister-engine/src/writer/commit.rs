@@ -47,9 +47,6 @@ impl Engine {
             }
         }
         self.snapshot_all();
-        if let Some(detached) = &self.detached {
-            detached.close();
-        }
         // Callers stop waiting for answers that will not come.
         drop(queue);
         self.platform.close();

@@ -163,7 +163,7 @@ impl<Q: Query> Job for QueryJob<Q> {
     }
 
     fn resolve(&mut self, state: &mut EngineState) {
-        let name = self.query.as_ref().and_then(Query::learner);
+        let name = self.query.as_ref().and_then(Query::reads);
         self.copy = name.and_then(|name| state.copy_of(name));
         if self.copy.is_none() {
             self.answer = self.query.take().map(|query| query.answer(state));

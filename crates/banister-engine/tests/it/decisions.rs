@@ -2,8 +2,12 @@
 
 use crate::common;
 
-use banister_engine::{Decide, DecisionRequest, ExperimentState, Refusal, Report};
-use common::engine::{Either, EitherAnswer, Engine, check, conflict, field, plain, said, unknown};
+use banister_engine::{
+    Author, Decide, DecisionRequest, Event, EventKind, ExperimentState, Refusal, Report, Span,
+};
+use common::engine::{
+    Caller, Either, EitherAnswer, Engine, check, conflict, field, plain, said, unknown,
+};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
 
@@ -15,6 +19,7 @@ both!(
     parts_are_held_until_complete_in_any_order,
     reports_are_checked,
     shadow_mode_learns_from_what_was_taken,
+    authors_own_their_decisions,
 );
 
 /// Two guardrails beside the reward: outcomes of three parts.
@@ -317,4 +322,55 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
     engine.change("x", json!({"shadow": false})).unwrap();
     assert_eq!(refused(json!({"taken": "new"})), "taken");
     assert!(!engine.decide("x", "e").unwrap().shadow);
+}
+
+/// Every event has an author; those that may come back to their own decisions only do not get at others'.
+fn authors_own_their_decisions(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let by = |name: &str| Caller(engine.caller.0.by(Author::new(Some(name.into()))));
+    let own = |name: &str| {
+        let author = Author::new(Some(name.into())).of_its_own();
+        Caller(engine.caller.0.by(author))
+    };
+    by("ann").create(plain("x")).unwrap();
+    own("shop").decide("x", "order-1").unwrap();
+    engine.caller.decide("x", "order-2").unwrap();
+    let report = || json!({"reward": 1, "costs": {"errors": 0}});
+    let is_forbidden = |refused: Result<(), Refusal>| {
+        assert!(
+            matches!(refused, Err(Refusal::Forbidden { .. })),
+            "{refused:?}"
+        );
+    };
+    is_forbidden(own("other").decide("x", "order-1").map(|_| ()));
+    is_forbidden(own("other").report("x", "order-1", report()).map(|_| ()));
+    is_forbidden(own("shop").decide("x", "order-2").map(|_| ()));
+    assert!(own("shop").decide("x", "order-1").is_ok());
+    assert!(own("shop").report("x", "order-1", report()).is_ok());
+    // Who may report on any decision does.
+    assert!(by("pipeline").report("x", "order-2", report()).is_ok());
+    by("bob").change("x", json!({"status": "paused"})).unwrap();
+    engine.stop();
+    let records = place.open().read(0, 100).unwrap();
+    let authors: Vec<(EventKind, String)> = (records.iter())
+        .filter(|record| record.kind != EventKind::Policy)
+        .map(|record| (record.kind, record.read().unwrap().0.to_string()))
+        .collect();
+    let expected = [
+        (EventKind::Experiment, "ann"),
+        (EventKind::Decision, "shop"),
+        (EventKind::Decision, "anonymous"),
+        (EventKind::Outcome, "shop"),
+        (EventKind::Outcome, "pipeline"),
+        (EventKind::Experiment, "bob"),
+    ];
+    assert_eq!(
+        authors,
+        expected.map(|(kind, name)| (kind, name.to_string()))
+    );
+    let changes = place
+        .open()
+        .changes(&Span::before(1, u64::MAX, 10))
+        .unwrap();
+    assert!(matches!(changes[0].event().unwrap(), Event::Changed(_)));
 }

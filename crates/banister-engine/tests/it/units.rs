@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use banister::ArmWeights;
 use banister_engine::{
-    Edit, Event, Import, ImportOutcomes, Light, Options, ReadHealth, ReadLifts, Refusal, Report,
-    Work, rebuild,
+    Edit, Event, Import, ImportOutcomes, Light, Options, ReadHealth, Refusal, Report, Work, rebuild,
 };
 use common::engine::{Caller, Engine, conflict, plain, said};
 use common::{Place, both, until, whole};
@@ -458,7 +457,7 @@ fn a_unit_has_at_most_a_thousand_reports(place: &Place) {
     // One that was sent before is known as ever.
     let again = by_unit(&engine, "a", report(7, 1.0, 0.0)).unwrap();
     assert_eq!((again.reward, counts().full), (Some(1000.0), 1));
-    let health = engine.query(ReadHealth(ReadLifts::new("x"))).unwrap();
+    let health = engine.query(ReadHealth("x".into())).unwrap();
     let units = health.checks.iter().find(|check| check.name == "units");
     let units = units.unwrap();
     assert_eq!(units.light, Light::Amber);

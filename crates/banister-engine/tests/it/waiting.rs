@@ -54,7 +54,7 @@ struct Where(&'static str);
 impl Query for Where {
     type Answer = Option<String>;
 
-    fn learner(&self) -> Option<&str> {
+    fn reads(&self) -> Option<&str> {
         Some(self.0)
     }
 
@@ -83,7 +83,7 @@ fn experiments_of_many_arms_are_read_beside_the_writer() {
         engine.report("many", &decided.shown_id(), whole).unwrap();
     }
     let number = engine.show("many").unwrap().number;
-    let lifts = engine.query(ReadLifts::new("many")).unwrap();
+    let lifts = engine.query(ReadLifts("many".into())).unwrap();
     assert_eq!(lifts.number, number);
     assert_eq!(engine.live_state("many").outcomes, 60);
     engine.stop();

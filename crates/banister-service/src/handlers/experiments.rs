@@ -249,7 +249,7 @@ pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadState::new(name)).await?))
+    Ok(json(&app.query(ReadState(name)).await?))
 }
 
 /// The query of a list of segments.
@@ -267,7 +267,8 @@ pub async fn segments(
 ) -> Result<Response, Problem> {
     let limit = checked_limit(places.limit, 50)?;
     let offset = places.offset.unwrap_or(0);
-    let query = ReadSegments::new(name, offset..offset.saturating_add(limit));
+    let places = offset..offset.saturating_add(limit);
+    let query = ReadSegments { name, places };
     Ok(json(&app.query(query).await?))
 }
 

@@ -7,11 +7,10 @@ use banister::{AlarmAnswer, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Experiment, ExperimentStatus, ForcedSafe};
+use super::{Experiment, ExperimentStatus, ForcedSafe, damage};
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
 use crate::state::declaration::{DefaultOutcome, Rollout, StopWhen};
-use crate::state::learner::LearnerEvent;
 use crate::time::Timestamp;
 
 /// A change of an experiment; what is absent stays.
@@ -102,11 +101,11 @@ fn given_budgets<'de, D: serde::Deserializer<'de>>(
 impl Experiment {
     pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
         if let Some(on_breach) = change.on_breach {
-            self.learner
-                .apply(LearnerEvent::Answer(AlarmAnswer::OnBreach(on_breach)))?;
+            let answer = AlarmAnswer::OnBreach(on_breach);
+            self.learner.answer(answer).map_err(damage)?;
         }
         if let Some(settled) = change.settled {
-            self.learner.apply(LearnerEvent::Settle(settled))?;
+            self.learner.settle(settled).map_err(damage)?;
             self.settled = settled.then_some(time);
         }
         if let Some(rollout) = change.rollout {
@@ -153,7 +152,8 @@ impl Experiment {
                 _ => {}
             }
         }
-        self.refresh_inputs()
+        self.leased = None;
+        Ok(())
     }
 
     /// Refuses what an archived experiment does no more.
@@ -188,8 +188,7 @@ impl Experiment {
         let share = self.share.unwrap_or(1.0);
         let rollout = self.checked.declaration.rollout.as_ref();
         let floors = rollout.map(|own| own.floors(share, |arm| self.checked.place(arm)));
-        self.learner
-            .apply(LearnerEvent::SetFloors(floors.unwrap_or_default()))
+        (self.learner.set_floors(&floors.unwrap_or_default())).map_err(damage)
     }
 
     /// Returns true if a change would change nothing.

@@ -22,26 +22,25 @@ use std::sync::Arc;
 
 pub use alarm::{AlarmRaised, RecordedAlarm};
 pub use assigned::{Assigned, Delay};
-use banister::{Agent, Fallback, Origin, Registry as _};
+use banister::{Agent, ArmRanges, ArmWeights, Fallback, Origin, Pending, Registry as _};
 use budget_check::Allowed;
 pub(crate) use budget_check::reserve;
 pub use change::Change;
 pub use leases::GrantedLease;
-pub(crate) use leases::NewestLease;
 pub use missing::{ArmMissing, Missing};
 pub use notice::{Notice, NoticeKind};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::events::{DecisionEvent, Event, OutcomeEvent, PublishedPolicy, Record, shown_id};
+use crate::events::{
+    DecisionEvent, Event, LeaseEvent, OutcomeEvent, PublishedPolicy, Record, shown_id,
+};
 use crate::state::budget::Budgets;
 use crate::state::declaration::{CheckedDeclaration, Declaration};
 use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
-use crate::state::learner::{
-    Arm, Core, ExperimentStatus, Learner, LearnerEvent, PendingDecision, PolicyInputs,
-};
+use crate::state::learner::Learner;
 use crate::time::ClockSets;
 use crate::time::Timestamp;
 
@@ -50,6 +49,35 @@ const MOST_SHARES: usize = 64;
 
 /// Arms up to which lifts are kept over time.
 const MOST_TRACED: usize = 20;
+
+/// Status of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentStatus {
+    /// It decides and learns.
+    #[default]
+    Running,
+    /// Every decision is the safe action; it still learns from outcomes.
+    Paused,
+    /// It is over.
+    Archived,
+}
+
+/// An arm, retired ones too. Its number never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    pub name: String,
+    /// Its features, where arms have any.
+    pub features: Option<Vec<f64>>,
+    /// Ranges that it brought when it was added.
+    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
+    pub ranges: ArmRanges,
+    /// Weights that it brought, or that were set since.
+    #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
+    pub weights: ArmWeights,
+    /// False once it is retired.
+    pub offered: bool,
+}
 
 /// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -178,15 +206,11 @@ pub struct Experiment {
     pub checked: CheckedDeclaration,
     folded: FoldedState,
     pub trace: ExperimentTrace,
-    /// The policy over the arms now, and the number of its event once it has one.
-    pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
-    /// The newest lease, to hand it out again.
-    pub(crate) leased: Option<(u64, NewestLease)>,
+    /// The newest lease, to hand it out again as long as the experiment is the same.
+    pub(crate) leased: Option<(u64, Arc<LeaseEvent>)>,
     /// The policy that budgets last allowed, and what it was made of.
     allowed: Option<Allowed>,
     pub(crate) info: Arc<ExperimentInfo>,
-    /// All that policies depend on beside what is learned; another one after every change.
-    pub(crate) inputs: Arc<PolicyInputs>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
     pub(crate) view_cache: ViewCache,
@@ -261,19 +285,14 @@ impl Experiment {
         recorded: u64,
     ) -> Self {
         let names = folded.arms.iter().map(|arm| arm.name.clone()).collect();
-        let info = info(folded.key, &checked, names, &*agent);
-        let inputs = inputs(&info, ExperimentStatus::Running, false);
-        let learner = Learner::new(Core::new(agent, recorded, inputs.clone()));
         Self {
+            info: info(folded.key, &checked, names, agent.assumptions()),
+            learner: Learner::new(agent, recorded),
             checked,
             folded,
             trace,
-            current: None,
             leased: None,
             allowed: None,
-            info,
-            inputs,
-            learner,
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
         }
@@ -286,11 +305,9 @@ impl Experiment {
             checked: self.checked.clone(),
             folded: self.folded.clone(),
             trace: self.trace.clone(),
-            current: self.current.clone(),
             leased: None,
             allowed: None,
             info: self.info.clone(),
-            inputs: self.inputs.clone(),
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
         })
@@ -321,11 +338,11 @@ impl Experiment {
             }
             Event::ArmRetired { arm } => self.retire(arm as usize)?,
             Event::ArmForgotten { arm } => {
-                self.learner.apply(LearnerEvent::ForgetArm(arm as usize))?;
+                self.learner.forget_arm(arm as usize).map_err(damage)?;
             }
             Event::WeightsTold { arm, weights } => {
                 let weights = serde_json::from_str(&weights).map_err(|e| e.to_string())?;
-                self.set_weights(arm as usize, weights)?;
+                self.set_weights(arm as usize, &weights)?;
                 self.repriced = record.number;
             }
             // Policies and decisions teach nothing, and parts only once they are complete.
@@ -364,17 +381,18 @@ impl Experiment {
             } => {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
+                let was_forced = self.is_forced_by_missing();
                 self.missing.never_came(action as usize, &policy);
                 if let Some(number) = record.decision {
-                    self.give_up(number, action, segment, time)?;
+                    self.give_up(number, action, segment.as_deref(), time)?;
                 }
-                if self.is_forced_by_missing() != self.inputs.is_forced {
-                    self.refresh_inputs()?;
+                if self.is_forced_by_missing() != was_forced {
+                    self.leased = None;
                 }
             }
             Event::AlarmRaised(json) => {
                 let alarm = serde_json::from_str(&json).map_err(|e| e.to_string())?;
-                self.record_alarm(record.number, record.time, alarm)?;
+                self.record_alarm(record.number, record.time, alarm);
             }
             Event::AlarmsAcknowledged(_) => self.acknowledge(record.time)?,
             Event::Charged(charges) => {
@@ -401,7 +419,9 @@ impl Experiment {
                         sampled: !import.sampled.is_empty(),
                     }),
                 }
-                self.learner.apply(LearnerEvent::Import(import))?;
+                let info = &self.info;
+                let outcomes = import.outcomes(|features| info.choice(features));
+                self.learner.observe(outcomes).map_err(damage)?;
             }
         }
         Ok(())
@@ -422,12 +442,6 @@ impl Experiment {
         }
         self.shares
             .push_back((number, published.probability(published.safe)));
-        if let Some((own, current)) = &mut self.current
-            && own.is_none()
-            && Arc::ptr_eq(current, &published)
-        {
-            *own = Some(number);
-        }
         self.trace.latest = Some(Latest {
             number,
             published,
@@ -472,10 +486,12 @@ impl Experiment {
                 .unwrap_or(0.0);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
-            self.announce(number, decision, (!waits).then_some(share))?;
+            let pending = decision.pending(number, (!waits).then_some(share));
+            self.learner.announce(&pending).map_err(damage)?;
         } else if decision.segment.is_some() {
             // Counts the context even though the caller decides.
-            self.announce(number, decision, None)?;
+            let pending = decision.pending(number, None);
+            self.learner.announce(&pending).map_err(damage)?;
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
@@ -506,7 +522,7 @@ impl Experiment {
         if decision.returns {
             return Ok(());
         }
-        self.give_up(number, action, decision.segment.clone(), decision.time)
+        self.give_up(number, action, decision.segment.as_deref(), decision.time)
     }
 
     /// The outcome of a decision will never come.
@@ -514,35 +530,20 @@ impl Experiment {
         &mut self,
         number: u64,
         action: u32,
-        segment: Option<Arc<str>>,
+        segment: Option<&str>,
         time: Option<f64>,
     ) -> Result<(), String> {
         // With a time to live its outcome was to come in order, and nothing waits for it.
         let waits = self.checked.declaration.ttl_seconds.is_none();
-        self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
-            number,
-            action,
+        let pending = Pending {
+            decision: number,
+            action: action as usize,
             segment,
             safe_probability: waits.then_some(0.0),
-            excess: Vec::new(),
+            excess: &[],
             time,
-        }))
-    }
-
-    fn announce(
-        &mut self,
-        number: u64,
-        decision: &DecisionEvent,
-        safe_probability: Option<f64>,
-    ) -> Result<(), String> {
-        self.learner.apply(LearnerEvent::Announce(PendingDecision {
-            number,
-            action: decision.action,
-            segment: decision.segment.clone(),
-            safe_probability,
-            excess: decision.excess.clone(),
-            time: decision.time,
-        }))
+        };
+        self.learner.give_up(&pending).map_err(damage)
     }
 
     /// Returns true if a decision was made in shadow mode: it may have been switched since.
@@ -554,8 +555,8 @@ impl Experiment {
     fn retire(&mut self, arm: usize) -> Result<(), String> {
         let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
         retired.offered = false;
-        self.learner.apply(LearnerEvent::RetireArm(arm))?;
-        self.refresh_inputs()
+        self.leased = None;
+        self.learner.retire_arm(arm).map_err(damage)
     }
 
     fn observe(
@@ -567,17 +568,21 @@ impl Experiment {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
         self.trace.history.observe(record.time);
-        self.learner
-            .apply(LearnerEvent::Observe { outcome, origin })
+        let choice = |features| self.info.choice(features);
+        let observed = [outcome.observed(choice, origin)];
+        self.learner.observe(observed).map_err(damage)
     }
 
-    /// Has the trace show the lifts of the reward, where arms are few and learn here.
+    /// Has the trace show the lifts of the reward, where arms are few.
     fn trace_lifts(&mut self) {
-        if self.learner.actor().is_some() || self.arms.len() > MOST_TRACED {
+        if self.arms.len() > MOST_TRACED {
             return;
         }
-        let lifts = self.learner.with(|core| core.agent.lifts(Some(0)));
-        let lifts = lifts.into_iter().map(|lift| (lift.arm, lift.difference));
+        let lifts = self
+            .learner
+            .lifts(Some(0))
+            .into_iter()
+            .map(|lift| (lift.arm, lift.difference));
         self.trace.history.lift(lifts.collect());
     }
 
@@ -593,29 +598,14 @@ impl Experiment {
         let Some(stop_when) = self.checked.declaration.stop_when else {
             return false;
         };
-        let left = self.learner.with(|core| core.agent.worth_left());
+        let left = self.learner.worth_left();
         left.is_some_and(|left| left.per_decision <= stop_when.worth_left)
-    }
-
-    /// Something that policies depend on has changed.
-    fn refresh_inputs(&mut self) -> Result<(), String> {
-        let is_forced = self.is_forced_by_missing();
-        self.inputs = inputs(&self.info, self.status, is_forced);
-        self.learner
-            .apply(LearnerEvent::PolicyInputs(self.inputs.clone()))
     }
 }
 
-fn inputs(
-    info: &Arc<ExperimentInfo>,
-    status: ExperimentStatus,
-    is_forced: bool,
-) -> Arc<PolicyInputs> {
-    Arc::new(PolicyInputs {
-        info: info.clone(),
-        status,
-        is_forced,
-    })
+/// An agent refuses no event that was checked before it was written: this one was changed since.
+fn damage(error: banister::Error) -> String {
+    error.to_string()
 }
 
 /// Cache of a view of an experiment, valid until its next event: the view with the number of the last event that it shows and the periods of its budgets. `Any`, because views are

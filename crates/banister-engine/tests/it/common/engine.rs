@@ -166,7 +166,7 @@ impl Caller {
     }
 
     pub fn live_state(&self, name: &str) -> ExperimentState {
-        self.query(ReadState::new(name)).expect("a state")
+        self.query(ReadState(name.into())).expect("a state")
     }
 
     /// Digest of what is learned, and the experiment's last event.
