@@ -1,49 +1,15 @@
-//! Answers as JSON. What all decisions of a policy share is written once and kept with it.
+//! Answers as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::ArmEstimate;
-use banister::decision::{Certificate, SegmentCertificate};
-use banister_engine::{
-    AlarmRaised, Decided, ExperimentInfo, PublishedPolicy, Reported, Share, Timestamp, named_costs,
-};
+use banister_engine::{AlarmRaised, Reported, named_costs};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::problem::Problem;
-
-/// A decision.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Decision {
-    /// The caller's id, or `@` and the number.
-    pub id: String,
-    /// The experiment.
-    pub experiment: String,
-    /// The number of its event.
-    pub number: u64,
-    /// Time.
-    pub time: Timestamp,
-    /// The action drawn.
-    pub action: String,
-    /// Its number.
-    pub index: u32,
-    /// True for the safe one.
-    pub safe: bool,
-    /// Its probability.
-    pub probability: f64,
-    /// True in shadow mode: the caller's own action is what happens.
-    pub shadow: bool,
-    /// The policy it was drawn from.
-    pub policy: Vec<Share>,
-    /// Certificate of the policy.
-    pub certificate: Certificate,
-    /// The segment that it was made in, where decisions have one, and its own part of the certificate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub segment: Option<SegmentCertificate>,
-}
 
 /// Outcome as far as known.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -104,66 +70,6 @@ pub fn text(value: &impl Serialize) -> Result<String, Problem> {
 /// Wraps an answer that is JSON already.
 pub fn raw(json: impl IntoResponse) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], json).into_response()
-}
-
-/// A decision as JSON: the same as serialising [`Decision`], and a test says so, but most of it is
-/// written only once per policy.
-pub fn decision(decided: &Decided) -> Result<String, Problem> {
-    let published = &decided.published;
-    // One policy object never serves two sets of candidates, but names are this request's.
-    let kept = published
-        .rendered
-        .get()
-        .filter(|_| decided.candidates.is_empty());
-    let made;
-    let shared = match kept {
-        Some(kept) => kept,
-        None => {
-            made = shared(published, &decided.info, &decided.candidates)?;
-            if decided.candidates.is_empty() {
-                published.rendered.get_or_init(|| made)
-            } else {
-                &made
-            }
-        }
-    };
-    let mut out = String::with_capacity(shared.len() + 256);
-    let name = decided
-        .info
-        .action_name(&decided.candidates, decided.action);
-    // Writing into a string does not fail.
-    let _ = write!(
-        out,
-        "{{\"id\":{},\"experiment\":{},\"number\":{},\"time\":\"{}\",\"action\":{},\"index\":{},\
-         \"safe\":{},\"probability\":{},\"shadow\":{},{shared}}}",
-        text(&decided.shown_id())?,
-        text(&decided.info.experiment)?,
-        decided.number,
-        decided.time,
-        text(&name)?,
-        decided.action,
-        decided.action == decided.published.safe,
-        text(&decided.probability)?,
-        decided.shadow,
-    );
-    Ok(out)
-}
-
-/// The part of a decision that its policy determines.
-fn shared(
-    published: &PublishedPolicy,
-    info: &ExperimentInfo,
-    candidates: &[Option<String>],
-) -> Result<String, Problem> {
-    let policy = text(&info.policy(published, candidates))?;
-    let certificate = text(&info.certificate(published))?;
-    let segment = match &published.segment {
-        Some(own) => format!(",\"segment\":{}", text(own)?),
-        None => String::new(),
-    };
-    Ok(format!(
-        "\"policy\":{policy},\"certificate\":{certificate}{segment}"
-    ))
 }
 
 /// Renders an outcome with names.

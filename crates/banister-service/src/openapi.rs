@@ -3,14 +3,14 @@
 use banister::ArmWeights;
 use banister::lease::SignedLease;
 use banister_engine::{
-    Cancelled, Change, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
+    Cancelled, Change, Decided, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
     ExperimentView, Health, HistoryView, LeaseRequest, LiftsView, NamedArm, OutcomeReport,
     SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Decision, OutcomeAnswer};
+use crate::answer::OutcomeAnswer;
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{BatchResults, DecisionBatch, OutcomeBatch};
@@ -193,7 +193,7 @@ fn schemas() -> Value {
     given.subschema_for::<Evaluation>();
     given.subschema_for::<Evaluations>();
     given.subschema_for::<EvaluationError>();
-    given.subschema_for::<Decision>();
+    given.subschema_for::<Decided>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<BatchResults>();
     given.subschema_for::<TrackingResults>();

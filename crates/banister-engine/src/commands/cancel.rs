@@ -70,7 +70,7 @@ impl Transaction<'_> {
         } else {
             // The policy that it was drawn from may be its own, which is not in memory.
             let whole = self.whole(record.clone())?;
-            self.missing(&whole.event)?
+            self.missing(key, &whole.event)?
         };
         let settled = OutcomeSoFar {
             complete: Some(true),

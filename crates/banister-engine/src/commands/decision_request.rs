@@ -11,7 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::events::{Candidate, candidate_names, digest, to_json};
+use crate::events::{Candidate, DecisionEvent, candidate_names, digest, to_json};
 use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
@@ -137,6 +137,30 @@ impl DecisionRequest {
         }
         Ok(digest(&blake3::hash(to_json(&anonymous)?.as_bytes())))
     }
+
+    /// The decision as far as the request says it, checked.
+    pub(super) fn event(
+        self,
+        experiment: &Experiment,
+        digest: u64,
+    ) -> Result<DecisionEvent, Refusal> {
+        let info = &experiment.info;
+        let shadow = experiment.checked.declaration.shadow;
+        let segment = segment(info, self.segment)?;
+        let (context, candidates) = actions(info, self.context, self.actions)?;
+        let taken = taken_action(experiment, shadow, &candidates, self.taken.as_deref())?;
+        check_propensity(shadow, taken, self.propensity)?;
+        Ok(DecisionEvent {
+            request: digest,
+            segment,
+            context,
+            candidates,
+            shadow,
+            taken,
+            propensity: self.propensity,
+            ..DecisionEvent::default()
+        })
+    }
 }
 
 /// Takes the unit out of a request, where decisions have one; it stands for the id.
@@ -166,12 +190,12 @@ pub(super) fn take_unit(
     }
 }
 
-/// Takes the segment out of a request: its name, where decisions have one.
-pub(super) fn take_segment(
+/// Name of the segment of a request, where decisions have one.
+fn segment(
     info: &ExperimentInfo,
-    request: &mut DecisionRequest,
+    given: Option<GivenSegment>,
 ) -> Result<Option<Arc<str>>, Refusal> {
-    match (&info.segments, request.segment.take()) {
+    match (&info.segments, given) {
         (None, None) => Ok(None),
         (Some(own), Some(given)) => own.name(&given).map(Some),
         (None, Some(_)) => {
@@ -185,13 +209,13 @@ pub(super) fn take_segment(
     }
 }
 
-/// Takes the context, as events keep it, or the candidates out of a request, checked.
-pub(super) fn take_actions(
+/// The context of a request, as events keep it, or its candidates.
+fn actions(
     info: &ExperimentInfo,
-    request: &mut DecisionRequest,
+    context: Option<RequestContext>,
+    actions: Option<Vec<OfferedAction>>,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
     let kind = info.kind;
-    let (context, actions) = (request.context.take(), request.actions.take());
     if context.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";
         return Err(Refusal::invalid("context", "given", allowed));
@@ -315,7 +339,7 @@ pub(super) fn taken_action(
     Err(Refusal::invalid("taken", format!("{taken:?}"), allowed))
 }
 
-pub(super) fn check_propensity(
+fn check_propensity(
     shadow: bool,
     taken: Option<u32>,
     propensity: Option<f64>,

@@ -22,9 +22,7 @@ impl Command for Expire {
     type Answer = ();
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
-        let experiment = (transaction.state.by_key(self.experiment))
-            .ok_or_else(|| Refusal::unknown("experiment", self.experiment.to_string()))?;
-        let name = experiment.info.experiment.clone();
+        let name = (transaction.experiment(self.experiment)?.info.experiment).clone();
         let key = |&number| (self.experiment, Key::Number(number));
         let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
         let mut rest = &keys[..];
@@ -49,10 +47,10 @@ impl Command for Expire {
 
 impl Transaction<'_> {
     /// Event of a decision whose outcome will never come.
-    pub(super) fn missing(&mut self, event: &DecisionEvent) -> Result<Event, Refusal> {
+    pub(super) fn missing(&mut self, key: u64, event: &DecisionEvent) -> Result<Event, Refusal> {
         Ok(Event::Missing {
             action: event.action,
-            policy: self.policy_of(event)?.policy.clone(),
+            policy: self.policy_of(key, event)?.policy.clone(),
             segment: event.segment.clone(),
             time: event.time,
         })
@@ -105,7 +103,7 @@ impl Transaction<'_> {
                 Event::Matured(outcome)
             }
             Ok(None) if !record.event.shadow && !record.event.returns => {
-                self.missing(&record.event)?
+                self.missing(key, &record.event)?
             }
             _ => Event::Lapsed,
         };

@@ -226,7 +226,7 @@ impl Command for Expose {
         let experiment = transaction.state.experiment(&name)?;
         let prefix = prefix(experiment, lease);
         let draw = info.draw(event.key, [&prefix, unit], unit, published);
-        let (action, probability) = published.draw(draw);
+        let (action, _) = published.draw(draw);
         let drawn = info.action_name(&[], action);
         if drawn != exposure.arm {
             let allowed = format!("the lease gives `{unit}` the arm `{drawn}`");
@@ -258,19 +258,13 @@ impl Command for Expose {
         }
         *others += 1;
         let time = transaction.drift_time_at(key, made);
-        let (claims, excess) = published.claimed(action, false);
-        let decision = Arc::new(DecisionEvent {
+        let decision = DecisionEvent {
             policy: Some(lease),
-            action,
-            probability,
-            fallback: published.fallback,
-            draw,
             segment: segment.clone(),
             time,
-            claims,
-            excess,
             ..DecisionEvent::default()
-        });
+        };
+        let decision = Arc::new(decision.drawn(published, draw, action));
         match standing {
             // It has seen two arms.
             Some(record) => drop(transaction.move_unit(&record, decision, info)?),

@@ -253,6 +253,12 @@ impl<'a> Transaction<'a> {
         number
     }
 
+    /// Experiment by its key.
+    pub(super) fn experiment(&mut self, key: u64) -> Result<&mut Experiment, Refusal> {
+        let found = self.state.by_key(key);
+        found.ok_or_else(|| Refusal::unknown("experiment", key.to_string()))
+    }
+
     /// Experiment that is not archived.
     pub(super) fn active(&mut self, name: &str) -> Result<&mut Experiment, Refusal> {
         let experiment = self.state.experiment(name)?;
@@ -410,9 +416,10 @@ impl<'a> Transaction<'a> {
         Ok(record)
     }
 
-    /// Policy that a decision was drawn from.
+    /// Policy that a decision was drawn from; most were drawn from the latest.
     pub(super) fn policy_of(
         &mut self,
+        experiment: u64,
         event: &DecisionEvent,
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
         let number = match (&event.own, event.policy) {
@@ -420,7 +427,13 @@ impl<'a> Transaction<'a> {
             (None, Some(number)) => number,
             (None, None) => return Err(Refusal::unavailable("a decision has no policy")),
         };
-        if let Some((_, own)) = self.policies.values().find(|(own, _)| *own == number) {
+        let latest = self.state.by_key(experiment);
+        if let Some(own) = latest.and_then(|own| own.trace.latest.as_ref())
+            && own.number == number
+        {
+            return Ok(own.published.clone());
+        }
+        if let Some((_, own)) = (self.policies.get(&experiment)).filter(|own| own.0 == number) {
             return Ok(own.clone());
         }
         let record = self.store.get(number).map_err(Refusal::unavailable)?;

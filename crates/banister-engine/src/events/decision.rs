@@ -67,6 +67,20 @@ impl DecisionEvent {
         })
     }
 
+    /// The decision with the action that a uniform number drew from a policy.
+    pub(crate) fn drawn(self, published: &PublishedPolicy, draw: f64, action: u32) -> Self {
+        let (claims, excess) = published.claimed(action, self.shadow);
+        Self {
+            action,
+            probability: published.probability(action),
+            fallback: published.fallback,
+            draw,
+            claims,
+            excess,
+            ..self
+        }
+    }
+
     /// The decision to an agent, whose outcome comes later; with the probability of its policy's safe action, where
     /// outcomes come in any order.
     pub(crate) fn pending(&self, number: u64, safe_probability: Option<f64>) -> Pending<'_> {

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
-pub(crate) use policy::relative_to_safe;
 pub use policy::{LeaseEvent, PolicyEstimates, PublishedPolicy};
+pub(crate) use policy::{RenderedPolicy, relative_to_safe};
 pub(crate) use record::to_json;
 pub use record::{Author, EventKind, Record, shown_id};
 

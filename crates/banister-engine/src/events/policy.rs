@@ -11,6 +11,7 @@ use banister::{Agent, ArmEstimate, Choice, Claim, Decision, Error, Estimate, Fal
 use banister::{Problem, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::time::Timestamp;
 
@@ -39,9 +40,18 @@ pub struct PublishedPolicy {
     pub known: Vec<(u32, ArmEstimate)>,
     /// The policy's own reward and guardrails.
     pub estimates: PolicyEstimates,
-    /// The answer's part that all decisions of this policy share, once somebody asked.
+    /// It in answers, once somebody asked.
     #[serde(skip)]
-    pub rendered: OnceLock<String>,
+    pub(crate) rendered: OnceLock<RenderedPolicy>,
+}
+
+/// A policy over arms as JSON, which all decisions that are drawn from it share.
+#[derive(Debug, Serialize)]
+pub(crate) struct RenderedPolicy {
+    pub policy: Box<RawValue>,
+    pub certificate: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Box<RawValue>>,
 }
 
 /// Policies that were handed out to be drawn from elsewhere.

@@ -1,21 +1,24 @@
 //! Declared properties of an experiment that answers need.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use banister::decision::{Certificate, Promise};
+use banister::decision::{Certificate, Promise, SegmentCertificate};
 use banister::fields::Fields;
 use banister::lease::{self, Gate, Holdout};
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
 use banister::{Choice, Registry as _};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::to_raw_value;
 
 use super::declaration::{
     CheckedDeclaration, DeclaredContext, Kind, Rollout, Segments, Unit, round,
 };
-use crate::events::{Candidate, PublishedPolicy};
+use crate::events::{Candidate, PublishedPolicy, RenderedPolicy};
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -98,7 +101,7 @@ impl ExperimentInfo {
     }
 
     /// A policy with names.
-    pub fn policy(
+    pub(crate) fn policy(
         &self,
         published: &PublishedPolicy,
         candidates: &[Option<String>],
@@ -115,7 +118,7 @@ impl ExperimentInfo {
     }
 
     /// A certificate with names.
-    pub fn certificate(&self, published: &PublishedPolicy) -> Certificate {
+    pub(crate) fn certificate(&self, published: &PublishedPolicy) -> Certificate {
         published.certificate(&self.promises, self.assumptions.clone())
     }
 
@@ -166,6 +169,70 @@ pub struct Share {
     pub safe: bool,
     /// Its probability.
     pub probability: f64,
+}
+
+/// A policy as answers show it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CertifiedPolicy {
+    /// The policy it was drawn from.
+    pub policy: Vec<Share>,
+    /// Certificate of the policy.
+    pub certificate: Certificate,
+    /// The segment that it was made in, where decisions have one, and its own part of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
+}
+
+/// A policy with the names of its experiment and of its candidates; written as [`CertifiedPolicy`] when somebody asks.
+#[derive(Debug, Clone)]
+pub struct NamedPolicy {
+    pub own: Arc<PublishedPolicy>,
+    pub info: Arc<ExperimentInfo>,
+    /// Names of the candidates; empty for arms.
+    pub candidates: Vec<Option<String>>,
+}
+
+impl Deref for NamedPolicy {
+    type Target = PublishedPolicy;
+
+    fn deref(&self) -> &PublishedPolicy {
+        &self.own
+    }
+}
+
+impl NamedPolicy {
+    fn certified(&self) -> CertifiedPolicy {
+        CertifiedPolicy {
+            policy: self.info.policy(&self.own, &self.candidates),
+            certificate: self.info.certificate(&self.own),
+            segment: self.own.segment.clone(),
+        }
+    }
+}
+
+impl Serialize for NamedPolicy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.candidates.is_empty() {
+            // The names are this request's.
+            return self.certified().serialize(serializer);
+        }
+        if let Some(rendered) = self.own.rendered.get() {
+            return rendered.serialize(serializer);
+        }
+        let rendered = self.certified().rendered().map_err(S::Error::custom)?;
+        let rendered = self.own.rendered.get_or_init(|| rendered);
+        rendered.serialize(serializer)
+    }
+}
+
+impl CertifiedPolicy {
+    fn rendered(&self) -> serde_json::Result<RenderedPolicy> {
+        Ok(RenderedPolicy {
+            policy: to_raw_value(&self.policy)?,
+            certificate: to_raw_value(&self.certificate)?,
+            segment: self.segment.as_ref().map(to_raw_value).transpose()?,
+        })
+    }
 }
 
 pub(crate) fn info(

@@ -42,7 +42,7 @@ pub use experiment::{
     AlarmRaised, Arm, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ExperimentStatus,
     ForcedSafe, Imported, Latest, Missing, Notice, NoticeKind, RecordedAlarm,
 };
-pub use experiment_info::{ExperimentInfo, Share};
+pub use experiment_info::{CertifiedPolicy, ExperimentInfo, NamedPolicy, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
 pub use learner::SegmentCount;
 pub(crate) use open::{DecisionRecord, OpenDecisions};

@@ -44,7 +44,7 @@ fn early_reports_wait_for_the_time_to_live(place: &Place) {
     let mut bold = Vec::new();
     for i in 0..60 {
         let decided = engine.decide("x", &format!("d{i}")).unwrap();
-        let name = &decided.info.arms[decided.action as usize];
+        let name = &decided.published.info.arms[decided.index as usize];
         let buys = name == "control" || i % 20 == 0;
         if name == "bold" {
             bold.push(i);
@@ -101,7 +101,7 @@ fn what_never_comes_is_counted_and_tested(place: &Place) {
             let id = format!("{i}");
             let decided = engine.decide(name, &id).unwrap();
             let lost = if differs {
-                decided.action != 0
+                decided.index != 0
             } else {
                 i % 3 == 0
             };
@@ -142,7 +142,7 @@ fn breach(engine: &Engine, name: &str) {
         }
         let id = format!("breach {i}");
         let decided = engine.decide(name, &id).unwrap();
-        let cost = if decided.action == 0 {
+        let cost = if decided.index == 0 {
             i % 10 == 0
         } else {
             i >= 200
@@ -170,7 +170,7 @@ fn a_breach_forces_the_safe_action_until_it_is_acknowledged(place: &Place) {
     );
     let decided = engine.decide("x", "forced").unwrap();
     assert_eq!(decided.published.fallback, Some(Fallback::Alarm));
-    assert!(decided.info.assumptions.iter().any(|a| a.watched));
+    assert!(decided.published.info.assumptions.iter().any(|a| a.watched));
     // An alarm never drops outcomes.
     let before = engine.show("x").unwrap().counts.outcomes;
     let said = json!({"reward": 0.5, "costs": {"errors": 0}});
@@ -206,7 +206,7 @@ fn a_warning_that_comes_true_at_once_is_recorded_once(place: &Place) {
         .map(|i| {
             (
                 i.to_string(),
-                engine.decide("x", &i.to_string()).unwrap().action,
+                engine.decide("x", &i.to_string()).unwrap().index,
             )
         })
         .collect();
@@ -304,7 +304,7 @@ fn a_cost_beyond_its_range_is_stored_and_raises_an_alarm(place: &Place) {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     let decided = engine.decide("x", "a").unwrap();
-    let arm = decided.info.arms[decided.action as usize].clone();
+    let arm = decided.published.info.arms[decided.index as usize].clone();
     let said = json!({"reward": 2, "costs": {"errors": 1.6}});
     let reported = engine.report("x", "a", said.clone()).unwrap();
     assert_eq!(

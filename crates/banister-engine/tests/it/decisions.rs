@@ -52,7 +52,7 @@ fn a_decision_is_made_once_per_id(place: &Place) {
         assert_eq!(again.action, first.action);
         assert_eq!(again.probability, first.probability);
         assert_eq!(again.published.policy, first.published.policy);
-        assert_eq!(again.shown_id(), "a");
+        assert_eq!(again.id, "a");
     };
     same(engine.decide("x", "a").unwrap());
     // The same id, another request; the same id of another experiment.
@@ -60,7 +60,7 @@ fn a_decision_is_made_once_per_id(place: &Place) {
     assert_ne!(engine.decide("y", "a").unwrap().number, first.number);
     // Without an id every request is a new one.
     let anonymous = engine.decide_with("x", json!({})).unwrap();
-    assert_eq!(anonymous.shown_id(), format!("@{}", anonymous.number));
+    assert_eq!(anonymous.id, format!("@{}", anonymous.number));
     assert_ne!(
         engine.decide_with("x", json!({})).unwrap().number,
         anonymous.number
@@ -137,7 +137,7 @@ fn decisions_keep_what_they_promise(place: &Place) {
         assert_eq!(decided.published.outcomes, i);
         assert_eq!(decided.published.guardrails.len(), 2);
         played.insert(decided.action);
-        let new = f64::from(u8::from(decided.action == 1));
+        let new = f64::from(u8::from(decided.index == 1));
         let report = json!({"reward": new, "costs": {"errors": 0.1, "latency": 100}});
         assert!(
             engine

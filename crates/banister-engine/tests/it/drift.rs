@@ -77,7 +77,7 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
             assert_eq!(decided.published.policy, decision.policy, "{per} {i}");
             assert_eq!(decided.published.guardrails, decision.guardrails);
             assert_eq!(decided.published.until, decision.until);
-            let action = decided.action as usize;
+            let action = decided.index as usize;
             let pending = Pending {
                 decision: decided.number,
                 action,
@@ -87,7 +87,7 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
                 time: Some(time),
             };
             twin.announce(&pending).unwrap();
-            let (reward, cost) = outcome(i, decided.action);
+            let (reward, cost) = outcome(i, decided.index);
             let told = json!({"reward": reward, "costs": {"errors": cost}});
             engine.report(name, &id, told).unwrap();
             let costs = [cost];
@@ -186,7 +186,7 @@ fn no_policy_is_used_beyond_its_time(place: &Place) {
         };
         for i in 0..40 {
             let (decided, _) = ask(i);
-            report(engine, i, decided.action);
+            report(engine, i, decided.index);
         }
         for i in 40..43 {
             let (_, ends) = ask(i);
@@ -213,7 +213,7 @@ fn segments_learn_by_events_alone(place: &Place) {
         if i % 7 == 3 {
             engine.cancel("x", &format!("d{i}")).unwrap();
         } else {
-            report(&engine, i, decided.action);
+            report(&engine, i, decided.index);
         }
         if i % 11 == 0 {
             engine.live_state("x");

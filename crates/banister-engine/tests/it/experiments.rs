@@ -92,12 +92,12 @@ fn until_played(engine: &Engine, action: u32) -> String {
     for _ in 0..2000 {
         let decided = engine.decide_with("x", json!({})).unwrap();
         check(&decided);
-        if decided.action == action {
-            return decided.shown_id();
+        if decided.index == action {
+            return decided.id;
         }
         // It learns that this is safe and earns nothing, and tries the others.
         let poor = json!({"reward": 0, "costs": {"errors": 0}});
-        engine.report("x", &decided.shown_id(), poor).unwrap();
+        engine.report("x", &decided.id, poor).unwrap();
     }
     panic!("action {action} never comes up");
 }
@@ -137,7 +137,7 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
     let decided = engine.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(decided.info.action_name(&[], 3), "late");
+    assert_eq!(decided.published.info.action_name(&[], 3), "late");
     let played = until_played(&engine, 3);
     assert!(engine.report("x", &played, outcome()).unwrap().complete);
     // What cannot be.
@@ -398,9 +398,10 @@ fn candidates_are_brought_by_decisions(place: &Place) {
         check(&decided);
         assert_eq!(decided.published.safe, 2);
         let name = decided
+            .published
             .info
-            .action_name(&decided.candidates, decided.action);
-        assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
+            .action_name(&decided.published.candidates, decided.index);
+        assert_eq!(name, ["a", "1", "safe"][decided.index as usize]);
         engine.report("x", &format!("d{i}"), outcome()).unwrap();
     }
     // The safe action may be among them.

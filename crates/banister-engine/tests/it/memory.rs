@@ -49,7 +49,7 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
             for (i, first) in first.iter().enumerate() {
                 let again = engine.decide_with(name, request(i)).unwrap();
                 assert_eq!(format!("{again:?}"), format!("{first:?}"));
-                assert_eq!(again.candidates, [None, Some("far".into())]);
+                assert_eq!(again.published.candidates, [None, Some("far".into())]);
             }
             conflict(engine.decide_with(name, json!({"id": "d0", "actions": [[0, 1]]})));
         }
@@ -81,9 +81,9 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
 fn large_decisions_are_reported_in_one_commit(place: &Place) {
     let engine = start(place, 0);
     engine.create(declare("x", false)).unwrap();
-    // Forty decisions of 190 KB each are several pages.
-    let candidates = json!(vec![[0.25, 0.25]; 10_000]);
-    let ids: Vec<String> = (0..40).map(|i| format!("d{i}")).collect();
+    // 140 decisions of 55 KB each are several pages.
+    let candidates = json!(vec![[0.25, 0.25]; 2900]);
+    let ids: Vec<String> = (0..140).map(|i| format!("d{i}")).collect();
     for id in &ids {
         let request = json!({"id": id, "actions": candidates});
         engine.decide_with("x", request).unwrap();

@@ -80,8 +80,8 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
     engine.create(overall).unwrap();
     let mut actions = Vec::new();
     for i in 0..300 {
-        actions.push(decide(&engine, "x", i).action);
-        let other = decide(&engine, "overall", i).action;
+        actions.push(decide(&engine, "x", i).index);
+        let other = decide(&engine, "overall", i).index;
         (engine.report("overall", &format!("d{i}"), outcome(i, other))).unwrap();
         decide(&engine, "shadow", i);
         let report = json!({"taken": "new", "reward": 1, "costs": {"errors": 0}});
@@ -96,7 +96,7 @@ fn what_is_learned_by_segment_is_a_fold_of_the_log(place: &Place) {
         }
         // Asked again, the answer is the same.
         let again = decide(&engine, "x", i / 2);
-        assert_eq!(again.action, actions[i / 2]);
+        assert_eq!(again.index, actions[i / 2]);
     }
     // Several in one commit.
     let batch = (300..320).map(|i| {
@@ -314,7 +314,7 @@ fn replicas_decide_in_segments_alike() {
             scope.spawn(move || {
                 for i in (0..200).filter(|i| i % 4 == worker) {
                     let decided = decide(&engines[i % 2], "x", i);
-                    let (id, told) = (format!("d{i}"), outcome(i, decided.action));
+                    let (id, told) = (format!("d{i}"), outcome(i, decided.index));
                     let other = &engines[(i + worker) % 2];
                     other.report("x", &id, told).unwrap();
                 }

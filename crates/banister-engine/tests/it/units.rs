@@ -60,7 +60,7 @@ fn arm(engine: &Caller, unit: &str) -> u32 {
     engine
         .decide_with("x", json!({ "unit": unit }))
         .unwrap()
-        .action
+        .index
 }
 
 fn arms(engine: &Caller, units: usize) -> Vec<u32> {
@@ -128,7 +128,7 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
         (again.reward, again.pending, again.complete),
         (Some(2.0), true, false)
     );
-    let id = decided.shown_id();
+    let id = decided.id;
     let sum = engine
         .report("x", &id, json!({"report": "other", "reward": 3}))
         .unwrap();
@@ -273,7 +273,7 @@ fn periods(engine: &Engine, count: usize) -> banister_engine::ExperimentView {
             counts.outcomes + counts.returned == period as u64 + 1
         };
         until("the period is over", settled);
-        let late = engine.report("x", &decided.shown_id(), report(99, 1.0, 0.0));
+        let late = engine.report("x", &decided.id, report(99, 1.0, 0.0));
         assert!(conflict(late).contains("time to live"));
     }
     engine.show("x").unwrap()
@@ -336,7 +336,7 @@ fn what_ends_a_later_period_early_teaches_nothing(place: &Place) {
     let state = || serde_json::to_value(engine.live_state("x")).unwrap();
     let before = state();
     let again = engine.decide_with("x", json!({"unit": "a"})).unwrap();
-    engine.cancel("x", &again.shown_id()).unwrap();
+    engine.cancel("x", &again.id).unwrap();
     let counts = engine.show("x").unwrap().counts;
     assert_eq!(
         (counts.decisions, counts.outcomes, counts.missing),
@@ -386,7 +386,7 @@ fn a_report_sent_again_says_the_same(place: &Place) {
     until("the period is over", || {
         engine.show("x").unwrap().counts.outcomes == 1
     });
-    let id = decided.shown_id();
+    let id = decided.id;
     assert!(
         engine
             .report("x", &id, report(1, 1.0, 1.0))

@@ -80,7 +80,7 @@ fn experiments_of_many_arms_are_read_beside_the_writer() {
     for i in 0..60 {
         let decided = engine.decide("many", &format!("d{i}")).unwrap();
         let whole = json!({"reward": 1, "costs": {"errors": 0}});
-        engine.report("many", &decided.shown_id(), whole).unwrap();
+        engine.report("many", &decided.id, whole).unwrap();
     }
     let number = engine.show("many").unwrap().number;
     let lifts = engine.query(ReadLifts("many".into())).unwrap();

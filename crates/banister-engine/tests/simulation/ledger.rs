@@ -66,12 +66,12 @@ impl Ledger {
         check_policy(&decided.published)?;
         let told = AnsweredDecision {
             experiment: experiment.into(),
-            id: decided.id.clone(),
-            action: decided.action,
+            id: caller_id(&decided.id),
+            action: decided.index,
             probability: decided.probability,
             time: decided.time,
         };
-        if let Some(id) = &decided.id {
+        if let Some(id) = caller_id(&decided.id) {
             let known = *(self.ids.entry((experiment.into(), id.clone()))).or_insert(number);
             check!(
                 known == number,
@@ -217,6 +217,11 @@ pub fn number_of(server: &Server, experiment: &str, id: &str) -> Option<u64> {
         .iter()
         .find(named)
         .map(|record| record.number)
+}
+
+/// The id that a caller chose.
+fn caller_id(shown: &str) -> Option<String> {
+    (!shown.starts_with('@')).then(|| shown.to_string())
 }
 
 fn check_policy(published: &PublishedPolicy) -> Result<(), String> {

@@ -252,7 +252,7 @@ impl World {
                     match answer {
                         Ok(decided) => {
                             self.numbers.answers += 1;
-                            let is_safe = decided.action == decided.published.safe;
+                            let is_safe = decided.index == decided.published.safe;
                             self.numbers.explored += u64::from(!is_safe);
                             let fallback = decided.published.fallback;
                             let is_exhausted = fallback == Some(Fallback::BudgetExhausted);
@@ -260,7 +260,7 @@ impl World {
                             let (server, ledger) = (self.server.clone(), &mut self.ledger);
                             ledger.decided(&server.lock(), &name, &decided, moment.last)?;
                             if self.rng.random_bool(0.7) {
-                                self.report(place, &decided.shown_id());
+                                self.report(place, &decided.id);
                             }
                         }
                         Err(refusal) => {

@@ -216,10 +216,10 @@ async fn evaluated(
         Err(refusal @ Refusal::Conflict { .. }) => return Ok(bad("GENERAL", &refusal.to_string())),
         Err(refusal) => return Err(refusal.into()),
     };
-    let (info, published) = (&decided.info, &decided.published);
-    let arm = info.action_name(&[], decided.action);
+    let published = &decided.published;
+    let (info, arm) = (&published.info, decided.action.clone());
     let mut metadata = Map::new();
-    metadata.insert("decision".into(), decided.shown_id().into());
+    metadata.insert("decision".into(), decided.id.as_str().into());
     metadata.insert("probability".into(), decided.probability.into());
     metadata.insert("confidence".into(), info.confidence.into());
     if let Some(reason) = published.fallback {
@@ -335,30 +335,24 @@ pub async fn track(
         let part = std::mem::replace(&mut reports, rest);
         answers.extend(app.execute_all(author.clone(), part).await?);
     }
-    let entries = entries("outcome", answers, |reported| {
-        answer::text(&answer::outcome(&reported))
-    })?;
-    let mut entries = entries.into_iter();
+    let mut entries = entries(answers, EntryResult::of_outcome)?;
     let rules = flags.iter().flat_map(|flag| flag.flag.events.keys());
     // A few, since a batch may ask for many.
     let rules: BTreeSet<&str> = rules.map(String::as_str).take(MOST_RULES).collect();
     let each = batch.events.iter().map(|TrackingEvent { event, .. }| {
         let ruled = (flags.iter()).filter(|flag| flag.flag.events.contains_key(event));
-        let own = ruled.zip(&mut entries).map(|(flag, entry)| {
-            let name = Value::from(flag.info.experiment.as_str());
-            format!("{name}:{entry}")
-        });
-        let own: Vec<String> = own.collect();
-        if own.is_empty() {
+        let name = |flag: &FlagView| flag.info.experiment.clone();
+        let own = (ruled.zip(&mut entries)).map(|(flag, entry)| (name(flag), entry));
+        let flags: BTreeMap<String, EntryResult> = own.collect();
+        let problem = flags.is_empty().then(|| {
             let hint = did_you_mean(event, rules.iter().copied());
             let detail = format!("no flag has a rule for the event `{event}`{hint}");
-            let problem = Problem::new(StatusCode::NOT_FOUND, detail).to_json();
-            return format!("{{\"flags\":{{}},\"problem\":{problem}}}");
-        }
-        format!("{{\"flags\":{{{}}}}}", own.join(","))
+            Problem::new(StatusCode::NOT_FOUND, detail)
+        });
+        TrackingResult { flags, problem }
     });
-    let list = each.collect::<Vec<_>>().join(",");
-    Ok(answer::raw(format!("{{\"results\":[{list}]}}")))
+    let results = each.collect();
+    Ok(answer::json(&TrackingResults { results }))
 }
 
 /// The flags that a caller may know of.

@@ -249,5 +249,5 @@ pub fn check(decided: &Decided) {
     assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
     assert!(published.policy.iter().all(|entry| entry.1 > 0.0));
     assert!(published.guardrails.iter().all(|g| g.slack >= 0.0));
-    assert_eq!(published.probability(decided.action), decided.probability);
+    assert_eq!(published.probability(decided.index), decided.probability);
 }
