@@ -32,6 +32,7 @@ pub enum Refusal {
     /// A budget does not even cover the safe action.
     #[error("{reason}")]
     Exhausted {
+        experiment: String,
         /// Guardrail whose budget it is.
         guardrail: String,
         reason: String,
@@ -41,6 +42,12 @@ pub enum Refusal {
     /// The log cannot be read or written now. Trying again later may help.
     #[error("the log is not available: {reason}")]
     Unavailable { reason: String },
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::of(error, str::to_string)
+    }
 }
 
 impl Refusal {

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use banister::lease::LeaseSigner;
 use banister_engine::{
-    Author, Busy, Command, Decide, Decided, DecisionRequest, Query, Readers, Refusal, Stats, Store,
-    StoreError, Work, WriterHandle,
+    Author, Busy, Command, Query, Readers, Refusal, Stats, Store, StoreError, Work, WriterHandle,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -89,7 +88,18 @@ impl App {
             // The caller may have gone.
             let _ = sender.send(answers);
         });
-        answered(sent, receiver).await
+        let answers = answered(sent, receiver).await?;
+        for answer in &answers {
+            if let Err(Refusal::Exhausted {
+                experiment,
+                guardrail,
+                ..
+            }) = answer
+            {
+                self.metrics.refused(experiment, guardrail.clone());
+            }
+        }
+        Ok(answers)
     }
 
     /// Executes one command.
@@ -102,24 +112,6 @@ impl App {
         answer
             .unwrap_or_else(|| Err(Refusal::unavailable("no answer")))
             .map_err(Problem::from)
-    }
-
-    /// Asks for decisions of one experiment in an author's name, and waits until they are durable.
-    pub async fn decide_all(
-        &self,
-        author: Author,
-        experiment: &Arc<str>,
-        requests: impl IntoIterator<Item = DecisionRequest>,
-    ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
-        let commands = requests.into_iter();
-        let commands = commands.map(|request| Decide::new(experiment.clone(), request));
-        let answers = self.execute_all(author, commands.collect()).await;
-        for answer in answers.iter().flatten() {
-            if let Err(Refusal::Exhausted { guardrail, .. }) = answer {
-                self.metrics.refused(experiment, guardrail.clone());
-            }
-        }
-        answers
     }
 
     /// Answers a query from the writer's memory.

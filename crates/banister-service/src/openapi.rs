@@ -5,12 +5,11 @@ use banister::lease::SignedLease;
 use banister_engine::{
     Cancelled, Change, Decided, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
     ExperimentView, Health, HistoryView, LeaseRequest, LiftsView, NamedArm, OutcomeReport,
-    SegmentList,
+    Reported, SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::OutcomeAnswer;
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{BatchResults, DecisionBatch, OutcomeBatch};
@@ -198,7 +197,7 @@ fn schemas() -> Value {
     given.subschema_for::<BatchResults>();
     given.subschema_for::<TrackingResults>();
     given.subschema_for::<Audit>();
-    given.subschema_for::<OutcomeAnswer>();
+    given.subschema_for::<Reported>();
     given.subschema_for::<Cancelled>();
     given.subschema_for::<Imported>();
     given.subschema_for::<Status>();

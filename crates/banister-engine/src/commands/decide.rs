@@ -10,9 +10,7 @@ use serde::Serialize;
 use super::decision_request::{check_id, take_unit};
 use super::lease::check_not_leased;
 use super::{Command, DecisionRequest, Reply, Transaction};
-use crate::events::{
-    DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
-};
+use crate::events::{DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{CertifiedPolicy, DecisionRecord, ExperimentInfo, Kind, NamedPolicy, Returns};
 use crate::store::Key;
@@ -327,18 +325,10 @@ impl Transaction<'_> {
         event: Arc<DecisionEvent>,
         info: Arc<ExperimentInfo>,
     ) -> Result<Decided, Refusal> {
-        let answer = self.answer(record, &event, info.clone())?;
-        let decision = event.clone();
+        let (answer, decision) = (self.answer(record, &event, info)?, event);
         let is_first = record.outcome.moved.is_none();
         let from = is_first.then_some(record.event.action);
-        let number = self.next_number();
-        self.write_report(info.key, record.number, Event::Moved { from, decision });
-        let settled = OutcomeSoFar {
-            complete: Some(true),
-            moved: Some((number, event)),
-            ..OutcomeSoFar::default()
-        };
-        self.reported.insert(record.number, settled);
+        self.write_report(record, Event::Moved { from, decision });
         Ok(answer)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use banister::fields::{FieldValue, Fields};
+use banister::fields::FieldValue;
 use banister::toolkit::did_you_mean;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -212,11 +212,11 @@ fn segment(
 /// The context of a request, as events keep it, or its candidates.
 fn actions(
     info: &ExperimentInfo,
-    context: Option<RequestContext>,
+    given: Option<RequestContext>,
     actions: Option<Vec<OfferedAction>>,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
     let kind = info.kind;
-    if context.is_some() && !matches!(kind, Kind::Context(_)) {
+    if given.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";
         return Err(Refusal::invalid("context", "given", allowed));
     }
@@ -226,13 +226,7 @@ fn actions(
     }
     match kind {
         Kind::Arms => Ok((Vec::new(), Vec::new())),
-        Kind::Context(d) => {
-            let context = match &info.fields {
-                Some(fields) => row(fields, context),
-                None => numbers(d, context),
-            };
-            Ok((context?, Vec::new()))
-        }
+        Kind::Context(d) => Ok((context(info, d, given)?, Vec::new())),
         Kind::Candidates(d) => {
             let allowed =
                 format!("every decision of this experiment brings actions of {d} features");
@@ -259,34 +253,33 @@ fn actions(
     }
 }
 
-fn numbers(d: usize, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
-    let value = match context {
-        Some(RequestContext::Numbers(context)) if context.len() == d => {
-            check_sizes("context", &context)?;
-            return Ok(context);
-        }
-        Some(RequestContext::Numbers(context)) => format!("{} numbers", context.len()),
-        Some(RequestContext::Row(_)) => "an object".into(),
-        None => "absent".into(),
-    };
-    let allowed = format!("every decision of this experiment brings {d} numbers");
-    Err(Refusal::invalid("context", value, allowed))
-}
-
-fn row(fields: &Fields, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
-    let value = match context {
-        Some(RequestContext::Row(row)) => {
+/// A context of some length, as events keep it: its numbers, or a code for each field.
+fn context(
+    info: &ExperimentInfo,
+    d: usize,
+    given: Option<RequestContext>,
+) -> Result<Vec<f64>, Refusal> {
+    let value = match (&info.fields, given) {
+        (Some(fields), Some(RequestContext::Row(row))) => {
             let codes = fields.codes(&row);
             return codes.map_err(|e| Refusal::of(e, |field| format!("context.{field}")));
         }
-        Some(RequestContext::Numbers(context)) => format!("a list of {}", context.len()),
-        None => "absent".into(),
+        (None, Some(RequestContext::Numbers(context))) if context.len() == d => {
+            check_sizes("context", &context)?;
+            return Ok(context);
+        }
+        (_, Some(RequestContext::Numbers(context))) => format!("{} numbers", context.len()),
+        (_, Some(RequestContext::Row(_))) => "an object".into(),
+        (_, None) => "absent".into(),
     };
-    let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
-    let allowed = format!(
-        "every decision of this experiment brings an object with the fields {}",
-        names.join(", ")
-    );
+    let brings = match &info.fields {
+        None => format!("{d} numbers"),
+        Some(fields) => {
+            let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
+            format!("an object with the fields {}", names.join(", "))
+        }
+    };
+    let allowed = format!("every decision of this experiment brings {brings}");
     Err(Refusal::invalid("context", value, allowed))
 }
 

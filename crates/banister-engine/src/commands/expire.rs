@@ -2,9 +2,9 @@
 
 use super::transaction::stored;
 use super::{Command, Reply, Transaction};
-use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
+use crate::events::{DecisionEvent, Event, to_json};
 use crate::refusal::Refusal;
-use crate::state::{Change, Combine, DecisionRecord, ExperimentStatus};
+use crate::state::{Change, Combine, DecisionRecord, Edit, ExperimentStatus};
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -107,13 +107,8 @@ impl Transaction<'_> {
             }
             _ => Event::Lapsed,
         };
-        let settled = OutcomeSoFar {
-            complete: Some(true),
-            ..OutcomeSoFar::default()
-        };
-        self.reported.insert(record.number, settled);
         let is_learned = matches!(event, Event::Matured(_));
-        self.write_report(key, record.number, event);
+        self.write_report(&record, event);
         if is_learned {
             self.charge(key, &record, &part.costs);
         }
@@ -144,7 +139,7 @@ impl Command for RecordAlarms {
                 settled: Some(true),
                 ..Change::default()
             };
-            transaction.write(key, Event::Changed(to_json(&settled)?));
+            transaction.edit(key, &Edit::Change(settled))?;
         }
         Ok(Reply::Ready(()))
     }
@@ -166,7 +161,7 @@ impl Command for RollOut {
                 share: Some(share),
                 ..Change::default()
             };
-            transaction.write(key, Event::Changed(to_json(&change)?));
+            transaction.edit(key, &Edit::Change(change))?;
         }
         Ok(Reply::Ready(()))
     }

@@ -55,8 +55,8 @@ impl Command for ImportOutcomes {
             // A file that contradicts the declaration is not taken: nothing of it has happened here.
             let arm = (!import.arms.is_empty()).then_some(outcome.action);
             let declared = (info.problem).refuse(arm, outcome.reward, outcome.costs);
-            let checked = (experiment.check_outcome(&outcome, i as u64))
-                .and_then(|()| declared.map_err(|e| Refusal::of(e, str::to_string)));
+            let checked =
+                (experiment.check_outcome(&outcome, i as u64)).and_then(|()| Ok(declared?));
             checked.map_err(|refusal| match refusal {
                 Refusal::Invalid {
                     field,

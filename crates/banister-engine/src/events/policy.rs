@@ -102,15 +102,37 @@ impl PolicyEstimates {
         safe: usize,
         belief: impl Fn(usize) -> Option<&'a ArmEstimate>,
     ) -> Self {
-        let mut total = Mixture::new(problem.guardrails.len());
+        let mut signals = vec![NOTHING; 1 + problem.guardrails.len()];
+        // Kept apart: a relative guardrail weighs it otherwise.
+        let mut on_safe = 0.0;
         for &(arm, probability) in policy {
             match belief(arm) {
-                Some(_) if arm == safe => total.safe = probability,
-                Some(own) => total.add(probability, own),
+                Some(_) if arm == safe => on_safe = probability,
+                Some(own) => {
+                    let own = std::iter::once(&own.reward).chain(&own.costs);
+                    for (total, own) in signals.iter_mut().zip(own) {
+                        *total = plus(*total, probability, own);
+                    }
+                }
                 None => {}
             }
         }
-        total.finish(problem, belief(safe))
+        let safe = belief(safe);
+        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
+            Some(safe) => plus(own, on_safe - factor, safe),
+            None => own,
+        };
+        let guardrails = problem.guardrails.iter().zip(&signals[1..]).enumerate();
+        Self {
+            reward: with_safe(signals[0], 0.0, safe.map(|own| &own.reward)),
+            guardrails: guardrails
+                .map(|(i, (guardrail, &own))| {
+                    let safe = safe.and_then(|safe| safe.costs.get(i));
+                    with_safe(own, guardrail.subtracted(), safe)
+                })
+                .collect(),
+            safe: safe.map(|own| own.reward),
+        }
     }
 }
 
@@ -135,33 +157,33 @@ impl PublishedPolicy {
     ) -> Result<Self, Error> {
         let mut decision = agent.decide(round)?.clone();
         let safe = agent.view().safe;
-        let mut known = Vec::new();
-        let mut total = Mixture::new(problem.guardrails.len());
-        let safe_belief = agent.estimate(round, safe);
+        let mut known = Vec::with_capacity(decision.policy.len() + 1);
+        known.extend(agent.estimate(round, safe).map(|own| (safe as u32, own)));
         for part in decision.policy.chunks(AT_ONCE) {
             let offered = offered(round, part, &problem.declared);
             let round = Round {
                 choice: offered.as_deref().map_or(round.choice, Choice::Offered),
                 ..*round
             };
-            for (place, &(own, probability)) in part.iter().enumerate() {
-                if own == safe {
-                    total.safe = probability;
-                    continue;
-                }
+            for (place, &(own, _)) in part.iter().enumerate().filter(|(_, own)| own.0 != safe) {
                 let asked = if offered.is_some() { place } else { own };
-                let Some(belief) = agent.estimate(&round, asked) else {
-                    continue;
-                };
-                total.add(probability, &belief);
-                if known.len() < MOST_KNOWN {
-                    known.push((own as u32, belief));
-                }
+                known.extend(
+                    agent
+                        .estimate(&round, asked)
+                        .map(|found| (own as u32, found)),
+                );
             }
         }
-        let estimates = total.finish(problem, safe_belief.as_ref());
-        known.extend(safe_belief.map(|belief| (safe as u32, belief)));
         known.sort_by_key(|known| known.0);
+        let estimates = PolicyEstimates::of(problem, &decision.policy, safe, |action| {
+            let place = known.binary_search_by_key(&(action as u32), |own| own.0);
+            place.ok().map(|place| &known[place].1)
+        });
+        let mut others = 0;
+        known.retain(|own| {
+            others += usize::from(own.0 != safe as u32);
+            own.0 == safe as u32 || others <= MOST_KNOWN
+        });
         for g in &mut decision.guardrails {
             g.pessimistic_cost = bounded(g.pessimistic_cost);
             g.slack = bounded(g.slack);
@@ -341,50 +363,6 @@ fn bounded(x: f64) -> f64 {
         f64::MAX
     } else {
         x.clamp(f64::MIN, f64::MAX)
-    }
-}
-
-/// The beliefs of a policy's actions, weighted; the safe action's are kept apart, since a relative
-/// guardrail weighs them otherwise.
-struct Mixture {
-    /// Mean (if all have one), lower and upper end, of the reward and of every guardrail.
-    signals: Vec<Estimate>,
-    /// Probability of the safe action.
-    safe: f64,
-}
-
-impl Mixture {
-    fn new(guardrails: usize) -> Self {
-        Self {
-            signals: vec![NOTHING; 1 + guardrails],
-            safe: 0.0,
-        }
-    }
-
-    fn add(&mut self, p: f64, belief: &ArmEstimate) {
-        let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
-        for (total, own) in self.signals.iter_mut().zip(estimates) {
-            *total = plus(*total, p, own);
-        }
-    }
-
-    fn finish(self, problem: &CheckedProblem, safe: Option<&ArmEstimate>) -> PolicyEstimates {
-        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
-            Some(safe) => plus(own, self.safe - factor, safe),
-            None => own,
-        };
-        let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
-        PolicyEstimates {
-            reward: with_safe(self.signals[0], 0.0, safe.map(|belief| &belief.reward)),
-            guardrails: guardrails
-                .enumerate()
-                .map(|(i, (guardrail, &own))| {
-                    let safe = safe.and_then(|belief| belief.costs.get(i));
-                    with_safe(own, guardrail.subtracted(), safe)
-                })
-                .collect(),
-            safe: safe.map(|belief| belief.reward),
-        }
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) use declaration::{
 };
 pub(crate) use experiment::reserve;
 pub use experiment::{
-    AlarmRaised, Arm, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ExperimentStatus,
-    ForcedSafe, Imported, Latest, Missing, Notice, NoticeKind, RecordedAlarm,
+    AlarmRaised, Arm, ArmMissing, Assigned, Change, Counts, Delay, Edit, Experiment,
+    ExperimentStatus, ForcedSafe, Imported, Latest, Missing, Notice, NoticeKind, RecordedAlarm,
 };
 pub use experiment_info::{CertifiedPolicy, ExperimentInfo, NamedPolicy, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
@@ -180,51 +180,38 @@ impl EngineState {
         event: Event,
     ) -> Result<(), String> {
         self.passed(record);
-        if let Event::ClockSet { from, to } = event {
-            self.clock_sets.push(record.number, from, to);
-            self.time = Timestamp(to);
-            self.now = self.time;
-            return Ok(());
-        }
-        if let Event::Created(json) = &event {
-            self.restore(Experiment::new(record, json)?);
-            return Ok(());
+        match event {
+            Event::ClockSet { from, to } => {
+                self.clock_sets.push(record.number, from, to);
+                self.time = Timestamp(to);
+                self.now = self.time;
+                return Ok(());
+            }
+            Event::Created(json) => {
+                self.restore(Experiment::new(record, &json)?);
+                return Ok(());
+            }
+            _ => {}
         }
         let experiment = (self.experiments.get_mut(&record.experiment))
             .ok_or("its experiment was never created")?;
-        match event {
-            Event::Policy(published) => {
-                experiment.number = record.number;
-                experiment.applied_policy(record.time, record.number, published);
-            }
-            Event::Decision(decision) => {
-                experiment.number = record.number;
-                let sets = &self.clock_sets;
-                experiment.applied_decision(record.time, record.number, &decision, sets)?;
-                self.has_alarms |= experiment.has_unrecorded();
-                self.open.insert(record, author, decision);
-            }
-            event => {
-                let is_answer = matches!(event, Event::AlarmsAcknowledged(_));
-                let is_report = matches!(
-                    event,
-                    Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
-                );
-                let reported = record.decision.filter(|_| is_report);
-                let open = reported.and_then(|number| self.open.get(number));
-                if let Some(open) = open.filter(|open| open.outcome.part == Part::default()) {
-                    experiment.count_delay(open.time, open.event.action, record.time);
-                }
-                if let Some(decision) = record.decision {
-                    self.open.follow(decision, &event);
-                }
-                experiment.apply(record, event)?;
-                if is_answer {
-                    experiment.acknowledged_by(author.name(), record.time);
-                }
-                self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
-            }
+        let is_report = matches!(
+            event,
+            Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
+        );
+        let reported = record.decision.filter(|_| is_report);
+        let open = reported.and_then(|number| self.open.get(number));
+        if let Some(open) = open.filter(|open| open.outcome.part == Part::default()) {
+            experiment.count_delay(open.time, open.event.action, record.time);
         }
+        if let Some(decision) = record.decision {
+            self.open.follow(decision, record.number, &author, &event);
+        }
+        if let Event::Decision(decision) = &event {
+            self.open.insert(record, author.clone(), decision.clone());
+        }
+        experiment.apply(record, &author, event, &self.clock_sets)?;
+        self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{
 };
 use std::time::{Duration, Instant};
 
-use super::job::{CommandJob, Job, Meter, QueryJob};
+use super::job::{CommandJob, Commands, Job, Meter, question};
 use crate::commands::Command;
 use crate::events::Author;
 use crate::queries::Query;
@@ -24,7 +24,7 @@ pub(super) const IDLE: Duration = Duration::from_millis(250);
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 enum Message {
-    Job(Box<dyn Job>),
+    Job(Job),
     CatchUp,
     /// Damage was found in the log.
     Damaged(String),
@@ -88,8 +88,9 @@ impl WriterHandle {
         commands: Vec<C>,
         reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
     ) -> Result<(), Busy> {
-        let author = self.author.clone();
-        self.send(CommandJob::new(author, commands, Box::new(reply)))
+        let mut job = CommandJob::new(self.author.clone(), commands, Box::new(reply));
+        job.meter().clone_from(&self.meter);
+        self.send(Job::Commands(Box::new(job)))
     }
 
     /// Queues a query; `reply` is called on the writer's thread, or on one that reads a copy beside it.
@@ -98,12 +99,11 @@ impl WriterHandle {
         query: Q,
         reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
     ) -> Result<(), Busy> {
-        self.send(QueryJob::new(query, Box::new(reply)))
+        self.send(Job::Query(question(query, self.meter.clone(), reply)))
     }
 
-    fn send(&self, mut job: impl Job + 'static) -> Result<(), Busy> {
-        job.meter().clone_from(&self.meter);
-        match self.sender.try_send(Message::Job(Box::new(job))) {
+    fn send(&self, job: Job) -> Result<(), Busy> {
+        match self.sender.try_send(Message::Job(job)) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(_)) => Err(Busy),
         }
@@ -169,7 +169,7 @@ fn wait<A>(
 pub(super) struct WriterQueue {
     receiver: Receiver<Message>,
     /// Jobs of very many commands, one a commit.
-    large: VecDeque<Box<dyn Job>>,
+    large: VecDeque<Box<dyn Commands>>,
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
@@ -192,7 +192,7 @@ impl WriterQueue {
     ///
     /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half as long as a
     /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
-    pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
+    pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         let has_time = self.large.is_empty();
         let mut count = self.receive(if has_time { IDLE } else { Duration::ZERO }, &mut jobs);
@@ -219,12 +219,12 @@ impl WriterQueue {
     }
 
     /// The next large job: it has its turn after others, who wait for no more than one.
-    pub(super) fn next_large(&mut self) -> Option<Box<dyn Job>> {
+    pub(super) fn next_large(&mut self) -> Option<Box<dyn Commands>> {
         self.large.pop_front()
     }
 
     /// Receives one message if one comes in time; returns the number of commands that it brought.
-    fn receive(&mut self, wait: Duration, jobs: &mut Vec<Box<dyn Job>>) -> usize {
+    fn receive(&mut self, wait: Duration, jobs: &mut Vec<Job>) -> usize {
         let message = if wait.is_zero() {
             self.receiver.try_recv().ok()
         } else {
@@ -235,14 +235,18 @@ impl WriterQueue {
             }
         };
         match message {
-            Some(Message::Job(job)) => {
+            Some(Message::Job(Job::Commands(job))) => {
                 let count = job.len();
                 if count > SHARING {
                     self.large.push_back(job);
                 } else {
-                    jobs.push(job);
+                    jobs.push(Job::Commands(job));
                 }
                 count
+            }
+            Some(Message::Job(query)) => {
+                jobs.push(query);
+                1
             }
             Some(Message::CatchUp) | None => 0,
             Some(Message::Damaged(reason)) => {

@@ -81,6 +81,7 @@ fn is_exhausted<T>(answer: &Result<T, Refusal>) -> bool {
             guardrail,
             reason,
             retry_after,
+            ..
         }) => {
             assert_eq!(guardrail, "errors");
             assert!(

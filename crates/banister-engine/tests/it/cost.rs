@@ -182,10 +182,12 @@ fn a_request_with_too_many_actions_is_refused_and_a_smaller_one_is_not() {
 fn estimates_belong_to_their_actions_wherever_they_stand() {
     let place = Place::sqlite();
     let engine = Engine::start(&place.database);
-    engine.create(candidates(4)).unwrap();
+    engine.create(candidates(16)).unwrap();
     let action = |i: usize| {
-        let (a, b) = (0.9 * (i as f64 / 40.0).cos(), 0.9 * (i as f64 / 40.0).sin());
-        json!({"name": format!("a{i}"), "features": [0.0, a, b, 0.1]})
+        let x: Vec<f64> = (0..16).map(|j| ((i * 16 + j) as f64).powi(2).sin()).collect();
+        let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let features: Vec<f64> = x.iter().map(|x| 0.6 * x / length).collect();
+        json!({"name": format!("a{i}"), "features": features})
     };
     for i in [0, 10, 39] {
         let request = json!({"id": format!("d{i}"), "actions": [action(i)]});
@@ -216,7 +218,7 @@ fn estimates_belong_to_their_actions_wherever_they_stand() {
         panic!("{found:?}");
     };
     assert!(
-        first.len() > 1 && first.keys().eq(second.keys()),
+        first.len() > 20 && first.keys().eq(second.keys()),
         "{found:?}"
     );
     assert_ne!(first["a0"], first["a39"]);

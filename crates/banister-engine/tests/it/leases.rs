@@ -88,7 +88,7 @@ fn an_exposure_is_a_decision_once_and_is_learned(place: &Place) {
             engine
                 .report("x", &first.decision, report)
                 .unwrap()
-                .complete
+                .is_complete()
         );
     }
     for &(arm, p) in policy {

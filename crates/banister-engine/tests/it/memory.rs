@@ -58,8 +58,18 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
         taken["taken"] = json!("far");
         for i in [0, 19] {
             let id = format!("d{i}");
-            assert!(engine.report(&plain, &id, whole.clone()).unwrap().complete);
-            assert!(engine.report(&shadow, &id, taken.clone()).unwrap().complete);
+            assert!(
+                engine
+                    .report(&plain, &id, whole.clone())
+                    .unwrap()
+                    .is_complete()
+            );
+            assert!(
+                engine
+                    .report(&shadow, &id, taken.clone())
+                    .unwrap()
+                    .is_complete()
+            );
         }
         let info = engine.query(ReadExperimentInfo(shadow.as_str().into()));
         let key = info.unwrap().key;
@@ -98,5 +108,9 @@ fn large_decisions_are_reported_in_one_commit(place: &Place) {
         },
     });
     let answers = engine.execute_all(reports.collect()).unwrap();
-    assert!(answers.into_iter().all(|answer| answer.unwrap().complete));
+    assert!(
+        answers
+            .into_iter()
+            .all(|answer| answer.unwrap().is_complete())
+    );
 }

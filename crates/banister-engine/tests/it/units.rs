@@ -125,14 +125,14 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
     by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
     let again = by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
     assert_eq!(
-        (again.reward, again.pending, again.complete),
-        (Some(2.0), true, false)
+        (again.reward, again.status),
+        (Some(2.0), banister_engine::OutcomeStatus::Pending)
     );
     let id = decided.id;
     let sum = engine
         .report("x", &id, json!({"report": "other", "reward": 3}))
         .unwrap();
-    assert_eq!((sum.reward, sum.costs), (Some(5.0), vec![Some(1.0)]));
+    assert_eq!((sum.reward, sum.costs["errors"]), (Some(5.0), Some(1.0)));
     until("the periods are over", || {
         engine.show("x").unwrap().counts.outcomes == 2
     });
@@ -152,7 +152,7 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
         engine
             .report("x", &id, report(1, 2.0, 1.0))
             .unwrap()
-            .complete
+            .is_complete()
     );
     let next = engine.decide_with("x", json!({"unit": "a"})).unwrap();
     assert_ne!(next.number, decided.number);
@@ -215,7 +215,7 @@ fn told_prices_move_the_fewest_units(place: &Place) {
     let first = arms(&engine, units);
     let weights: ArmWeights = serde_json::from_value(json!({"dollars": {"tokens": 0.2}})).unwrap();
     let edit = Edit::SetWeights {
-        arm: "old".into(),
+        name: "old".into(),
         weights,
     };
     engine.edit("x", edit).unwrap();
@@ -255,8 +255,8 @@ fn a_unit_for_ever_has_one_outcome(place: &Place) {
     engine.create(declaration).unwrap();
     let first = arms(&engine, 20);
     let whole = json!({"unit": "u3", "reward": 2, "costs": {"errors": 1}});
-    assert!(engine.report("x", "", whole.clone()).unwrap().complete);
-    assert!(engine.report("x", "", whole).unwrap().complete);
+    assert!(engine.report("x", "", whole.clone()).unwrap().is_complete());
+    assert!(engine.report("x", "", whole).unwrap().is_complete());
     let other = json!({"unit": "u3", "reward": 3, "costs": {"errors": 1}});
     assert!(conflict(engine.report("x", "", other)).contains("another outcome"));
     assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
@@ -391,7 +391,7 @@ fn a_report_sent_again_says_the_same(place: &Place) {
         engine
             .report("x", &id, report(1, 1.0, 1.0))
             .unwrap()
-            .complete
+            .is_complete()
     );
     for other in others {
         assert!(conflict(engine.report("x", &id, other)).contains("said something else"));

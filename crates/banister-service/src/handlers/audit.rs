@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::Fallback;
+use banister::{ArmEstimate, Fallback};
 use banister_engine::{
     Author, Decided, DecisionEvent, Event, ExperimentInfo, Found, Key, Part, PublishedPolicy,
     ReadExperimentInfo, Record, RequestContext, Timestamp, candidate_names,
@@ -12,7 +12,6 @@ use banister_engine::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::KnownAction;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -113,6 +112,20 @@ pub struct AuditOutcome {
     pub reward: Option<f64>,
     /// The costs, as far as known.
     pub costs: BTreeMap<String, Option<f64>>,
+}
+
+/// Estimates of an action of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KnownAction {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// Its probability under the policy.
+    pub probability: f64,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
 }
 
 /// An event about a decision.

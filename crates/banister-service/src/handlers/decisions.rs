@@ -8,16 +8,15 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, Decided, DecisionRequest, Exposed, Kind, OutcomeReport, ReadExperimentInfo,
-    Refusal, Report, Reported, Span, Store,
+    Author, Cancel, Decide, Decided, DecisionRequest, Exposed, Kind, OutcomeReport,
+    ReadExperimentInfo, Refusal, Report, Reported, Span, Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::{self, Audit, DecisionList, DecisionSummary};
-use crate::answer::{self, OutcomeAnswer, json, raw};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json, checked_limit};
+use crate::body::{InPath, InQuery, Json, checked_limit, json, raw, text};
 use crate::memory::Held;
 use crate::middleware::rate::Amounts;
 use crate::problem::Problem;
@@ -57,7 +56,7 @@ pub struct EntryResult {
     pub decision: Option<Decided>,
     /// The outcome as far as known, in a batch of outcomes or events.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<OutcomeAnswer>,
+    pub outcome: Option<Reported>,
     /// The exposure, in a batch of exposures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exposure: Option<Exposed>,
@@ -91,7 +90,7 @@ impl From<Problem> for EntryResult {
 impl EntryResult {
     pub(super) fn of_outcome(reported: Reported) -> Self {
         Self {
-            outcome: Some(answer::outcome(&reported)),
+            outcome: Some(reported),
             ..Self::default()
         }
     }
@@ -136,9 +135,8 @@ pub async fn decide(
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
-    let decided = app.decide_all(author, &name.into(), [request]).await?.pop();
-    let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
-    Ok(json(&decided))
+    let command = Decide::new(name.into(), request);
+    Ok(json(&app.execute(author, command).await?))
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
@@ -159,7 +157,7 @@ pub async fn report(
 ) -> Result<Response, Problem> {
     let experiment = name.into();
     let reported = app.execute(author, Report { experiment, report }).await?;
-    Ok(json(&answer::outcome(&reported)))
+    Ok(json(&reported))
 }
 
 pub async fn cancel(
@@ -190,7 +188,10 @@ pub async fn decide_batch(
         let rows = batch.decisions.len() * info.arms.len();
         Held::current().add(app.memory.reserve(rows * ROW).await?);
     }
-    let answers = (app.decide_all(author, &name.into(), batch.decisions)).await?;
+    let name: Arc<str> = name.into();
+    let requests = batch.decisions.into_iter();
+    let commands = requests.map(|request| Decide::new(name.clone(), request));
+    let answers = app.execute_all(author, commands.collect()).await?;
     results(answers, |decided| EntryResult {
         decision: Some(decided),
         ..EntryResult::default()
@@ -282,8 +283,8 @@ pub(super) fn results<A: Send + 'static>(
 
 /// An entry as JSON.
 fn rendered(entry: &EntryResult) -> String {
-    answer::text(entry)
-        .or_else(|problem| answer::text(&EntryResult::from(problem)))
+    text(entry)
+        .or_else(|problem| text(&EntryResult::from(problem)))
         .unwrap_or_else(|problem| problem.to_json())
 }
 

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::toolkit::did_you_mean;
 use banister_engine::{
-    Author, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
+    Author, Decide, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
     RequestContext, Segments, Tracked,
 };
 use schemars::JsonSchema;
@@ -18,9 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::decisions::{EntryResult, charge_entries, check_size, entries};
-use crate::answer;
 use crate::app::App;
-use crate::body::{InPath, Json};
+use crate::body::{self, InPath, Json};
 use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::problem::Problem;
@@ -206,7 +205,8 @@ async fn evaluated(
         Ok(request) => request,
         Err(details) => return Ok(bad("INVALID_CONTEXT", &details)),
     };
-    let decided = app.decide_all(author, &key.into(), [request]).await?.pop();
+    let command = Decide::new(key.into(), request);
+    let decided = app.execute_all(author, vec![command]).await?.pop();
     let decided = match decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer"))) {
         Ok(decided) => decided,
         Err(refusal @ Refusal::Invalid { .. }) => {
@@ -293,7 +293,7 @@ pub async fn evaluate_all(
     let mut response = if is_known(&headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        answer::raw(body)
+        body::raw(body)
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
@@ -352,7 +352,7 @@ pub async fn track(
         TrackingResult { flags, problem }
     });
     let results = each.collect();
-    Ok(answer::json(&TrackingResults { results }))
+    Ok(body::json(&TrackingResults { results }))
 }
 
 /// The flags that a caller may know of.

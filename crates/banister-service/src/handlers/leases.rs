@@ -8,9 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decisions::{EntryResult, check_size, results};
-use crate::answer::json;
 use crate::app::App;
-use crate::body::{InPath, Json};
+use crate::body::{InPath, Json, json};
 use crate::problem::Problem;
 
 /// Units that were given arms under a lease.

@@ -11,9 +11,8 @@ use banister_offline::{Log, Options};
 use serde::Deserialize;
 
 use super::audit::{DecisionStatus, decision_of, status_of};
-use crate::answer::json;
 use crate::app::App;
-use crate::body::{InPath, InQuery};
+use crate::body::{InPath, InQuery, json};
 use crate::problem::Problem;
 use crate::report;
 

@@ -176,7 +176,7 @@ impl Experiment {
     }
 
     /// Notes who acknowledged the alarms at a time.
-    pub(crate) fn acknowledged_by(&mut self, name: &str, time: Timestamp) {
+    pub(super) fn acknowledged_by(&mut self, name: &str, time: Timestamp) {
         let answered = |alarm: &&mut RecordedAlarm| {
             alarm.acknowledged == Some(time) && alarm.acknowledged_by.is_none()
         };

@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 pub use alarm::{AlarmRaised, RecordedAlarm};
 pub use assigned::{Assigned, Delay};
-use banister::{Agent, ArmRanges, ArmWeights, Fallback, Origin, Pending, Registry as _};
+use banister::{Agent, Fallback, Origin, Pending, Registry as _};
 use budget_check::Allowed;
 pub(crate) use budget_check::reserve;
-pub use change::Change;
+pub use change::{Change, Edit};
 pub use leases::GrantedLease;
 pub use missing::{ArmMissing, Missing};
 pub use notice::{Notice, NoticeKind};
@@ -34,10 +34,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::events::{
-    DecisionEvent, Event, LeaseEvent, OutcomeEvent, PublishedPolicy, Record, shown_id,
+    Author, DecisionEvent, Event, LeaseEvent, OutcomeEvent, PublishedPolicy, Record, shown_id,
 };
 use crate::state::budget::Budgets;
-use crate::state::declaration::{CheckedDeclaration, Declaration};
+use crate::state::declaration::{CheckedDeclaration, Declaration, NamedArm};
 use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
 use crate::state::learner::Learner;
@@ -66,17 +66,18 @@ pub enum ExperimentStatus {
 /// An arm, retired ones too. Its number never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
-    pub name: String,
-    /// Its features, where arms have any.
-    pub features: Option<Vec<f64>>,
-    /// Ranges that it brought when it was added.
-    #[serde(default, skip_serializing_if = "ArmRanges::is_empty")]
-    pub ranges: ArmRanges,
-    /// Weights that it brought, or that were set since.
-    #[serde(default, skip_serializing_if = "ArmWeights::is_empty")]
-    pub weights: ArmWeights,
+    /// The arm as it was declared or added, with the weights that were set since.
+    pub own: NamedArm,
     /// False once it is retired.
     pub offered: bool,
+}
+
+impl Deref for Arm {
+    type Target = NamedArm;
+
+    fn deref(&self) -> &NamedArm {
+        &self.own
+    }
 }
 
 /// Counts so far.
@@ -154,21 +155,16 @@ pub struct FoldedState {
     /// Outcomes that never came, by arm.
     pub missing: Missing,
     /// Money over time.
-    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
     pub budgets: Budgets,
     /// Alarms, the newest last.
     pub alarms: Vec<RecordedAlarm>,
     /// Time at which the policy settled.
-    #[serde(default)]
     pub settled: Option<Timestamp>,
     /// Most of the traffic that may be led away from the safe action, where there is a rollout.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Leases that exposures may still be reported under, the newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<GrantedLease>,
     /// The last event that changed prices: units assigned before are assigned anew.
-    #[serde(default)]
     pub repriced: u64,
     /// Events that turned shadow mode on or off.
     shadow_switches: Vec<u64>,
@@ -188,16 +184,12 @@ pub struct ExperimentTrace {
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
     /// Draws of arms against the policies that they were drawn from.
-    #[serde(default)]
     pub assigned: Assigned,
     /// Time from decisions to their first report, by arm.
-    #[serde(default)]
     pub delays: Vec<Delay>,
     /// Outcomes at which it is looked next whether enough is known.
-    #[serde(default)]
     pub look_at: u64,
     /// Notices for people, and their deliveries.
-    #[serde(default)]
     pub notices: notice::Notices,
 }
 
@@ -246,13 +238,9 @@ impl Experiment {
         checked: CheckedDeclaration,
     ) -> Result<Self, String> {
         let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
-        let arms = checked.arms.iter().map(|arm| Arm {
-            name: arm.name.clone(),
-            features: arm.features.clone(),
-            ranges: arm.ranges.clone(),
-            weights: arm.weights.clone(),
-            offered: true,
-        });
+        let arms = checked.arms.iter().cloned();
+        let offered = true;
+        let arms = arms.map(|own| Arm { own, offered });
         let folded = FoldedState {
             key,
             number: key,
@@ -314,40 +302,28 @@ impl Experiment {
     }
 
     /// Folds one of its events, the first aside; an error says that the log is damaged.
-    pub(crate) fn apply(&mut self, record: &Record, event: Event) -> Result<(), String> {
+    pub(crate) fn apply(
+        &mut self,
+        record: &Record,
+        author: &Author,
+        event: Event,
+        clock_sets: &ClockSets,
+    ) -> Result<(), String> {
         self.number = record.number;
+        let at = (record.number, record.time);
         match event {
             Event::Created(_) => return Err("an experiment is created once".into()),
             Event::ClockSet { .. } => return Err("the clock is no experiment's".into()),
-            Event::Changed(json) => {
-                let change: Change = serde_json::from_str(&json).map_err(|e| e.to_string())?;
-                if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
-                    self.shadow_switches.push(record.number);
-                }
-                let (was_settled, is_step) = (self.settled.is_some(), change.share.is_some());
-                self.change(change, record.time)?;
-                if is_step {
-                    self.notice_rollout((record.number, record.time));
-                }
-                if self.settled.is_some() && !was_settled {
-                    self.notice_settled((record.number, record.time));
-                }
+            Event::Edited(json) => {
+                let edit = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+                self.edited(at, edit)?;
+                self.acknowledged_by(author.name(), record.time);
             }
-            Event::NewArm(json) => {
-                self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
-            }
-            Event::ArmRetired { arm } => self.retire(arm as usize)?,
-            Event::ArmForgotten { arm } => {
-                self.learner.forget_arm(arm as usize).map_err(damage)?;
-            }
-            Event::WeightsTold { arm, weights } => {
-                let weights = serde_json::from_str(&weights).map_err(|e| e.to_string())?;
-                self.set_weights(arm as usize, &weights)?;
-                self.repriced = record.number;
-            }
-            // Policies and decisions teach nothing, and parts only once they are complete.
-            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
-            Event::Leased(lease) => self.granted(record.number, record.time, lease),
+            Event::Policy(published) => self.applied_policy(at, published),
+            Event::Decision(decision) => self.applied_decision(at, &decision, clock_sets)?,
+            // Parts teach nothing until they are complete.
+            Event::Part(_) => {}
+            Event::Leased(lease) => self.granted(at.0, at.1, lease),
             Event::Added { is_last, .. } => self.counts.full += u64::from(is_last),
             Event::Moved { from, decision } => self.moved(record, from, &decision)?,
             Event::Outcome(outcome) => {
@@ -394,7 +370,6 @@ impl Experiment {
                 let alarm = serde_json::from_str(&json).map_err(|e| e.to_string())?;
                 self.record_alarm(record.number, record.time, alarm);
             }
-            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time)?,
             Event::Charged(charges) => {
                 (self.budgets).charge(record.decision.unwrap_or(0), &charges);
             }
@@ -428,10 +403,9 @@ impl Experiment {
     }
 
     /// A policy was published.
-    pub(crate) fn applied_policy(
+    fn applied_policy(
         &mut self,
-        time: Timestamp,
-        number: u64,
+        (number, time): (u64, Timestamp),
         published: Arc<PublishedPolicy>,
     ) {
         if self.trace.history.publish(time, &published) {
@@ -450,16 +424,15 @@ impl Experiment {
     }
 
     /// A decision was made.
-    pub(crate) fn applied_decision(
+    fn applied_decision(
         &mut self,
-        time: Timestamp,
-        number: u64,
+        (number, time): (u64, Timestamp),
         decision: &DecisionEvent,
         clock_sets: &ClockSets,
     ) -> Result<(), String> {
         self.count_draw(decision);
         if let Some(own) = &decision.own {
-            self.applied_policy(time, number, own.clone());
+            self.applied_policy((number, time), own.clone());
             if let Some(latest) = &mut self.trace.latest {
                 let names = decision.candidates.iter().map(|c| c.name.clone());
                 latest.candidates = names.collect();
@@ -550,13 +523,6 @@ impl Experiment {
     fn was_shadow(&self, decision: u64) -> bool {
         let since = self.shadow_switches.iter().filter(|&&n| n > decision);
         self.checked.declaration.shadow ^ (since.count() % 2 == 1)
-    }
-
-    fn retire(&mut self, arm: usize) -> Result<(), String> {
-        let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
-        retired.offered = false;
-        self.leased = None;
-        self.learner.retire_arm(arm).map_err(damage)
     }
 
     fn observe(

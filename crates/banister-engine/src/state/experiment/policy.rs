@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::{
-    AlarmAnswer, ArmRanges, ArmWeights, Choice, Error, Fallback, Outcome, Registry as _, Round,
-};
+use banister::{ArmRanges, ArmWeights, Choice, Error, Fallback, Outcome, Round};
 
 use super::{Arm, Experiment, ExperimentStatus, damage};
 use crate::events::{Candidate, PublishedPolicy};
@@ -17,8 +15,7 @@ use crate::time::{ClockSets, Timestamp};
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
     pub(crate) fn check_outcome(&self, outcome: &Outcome, more: u64) -> Result<(), Refusal> {
-        let checked = self.learner.check(outcome, more);
-        checked.map_err(|e| Refusal::of(e, str::to_string))
+        Ok(self.learner.check(outcome, more)?)
     }
 
     /// The policy for a request, as known now.
@@ -51,7 +48,7 @@ impl Experiment {
         let published = self.learner.policy(&round, &self.info.problem);
         published.map_err(|error| match (error, field) {
             (error, None) => Refusal::unavailable(error.to_string()),
-            (error @ Error::Invalid { .. }, _) => Refusal::of(error, str::to_string),
+            (error @ Error::Invalid { .. }, _) => error.into(),
             (error, Some(field)) => Refusal::invalid(field, "given", error.to_string()),
         })
     }
@@ -74,35 +71,9 @@ impl Experiment {
         })
     }
 
-    /// A learner with the same arms that has not learned anything.
-    fn twin(&self) -> Result<Learner, Error> {
-        let checked = &self.checked;
-        let mut twin = Learner::new(checked.config.build(&checked.problem)?, 0);
-        for arm in self.arms.iter().skip(checked.arms.len()) {
-            twin.add_arm(&NamedArm {
-                name: arm.name.clone(),
-                features: arm.features.clone(),
-                ranges: arm.ranges.clone(),
-                weights: arm.weights.clone(),
-            })?;
-        }
-        for (number, arm) in self.arms.iter().enumerate() {
-            if number < checked.arms.len() && !arm.weights.is_empty() {
-                twin.set_weights(number, &arm.weights)?;
-            }
-            if !arm.offered {
-                twin.retire_arm(number)?;
-            }
-        }
-        if let Some(on_breach) = self.on_breach() {
-            twin.answer(AlarmAnswer::OnBreach(on_breach))?;
-        }
-        Ok(twin)
-    }
-
     /// Checks that an arm can be added, or offered again: one that was retired keeps its features and ranges.
     pub(crate) fn check_new_arm(&self, arm: NamedArm) -> Result<NamedArm, Refusal> {
-        let Some(place) = self.arms.iter().position(|other| other.name == arm.name) else {
+        let Some(place) = self.place(&arm.name) else {
             self.check_unknown_arm(&arm)?;
             return Ok(arm);
         };
@@ -123,7 +94,7 @@ impl Experiment {
             ranges: ArmRanges::default(),
             ..arm
         };
-        self.try_on_a_twin(|twin| twin.add_arm(&again))?;
+        self.try_out(|copy| copy.add_arm(&again))?;
         Ok(again)
     }
 
@@ -143,10 +114,9 @@ impl Experiment {
             guardrails: self.info.guardrails.len(),
         };
         size.check(&self.checked.config, "name")?;
-        self.try_on_a_twin(|twin| twin.add_arm(arm))?;
+        self.try_out(|copy| copy.add_arm(arm))?;
         let mut checked = self.checked.clone();
-        (checked.standard.add_arm(&arm.ranges, &arm.weights))
-            .map_err(|e| Refusal::of(e, str::to_string))?;
+        checked.standard.add_arm(&arm.ranges, &arm.weights)?;
         let declaration = &checked.declaration;
         checked.check_budgets(&declaration.budgets)?;
         checked.check_ttl(
@@ -158,7 +128,7 @@ impl Experiment {
     /// Takes up an arm that was checked.
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
         self.learner.add_arm(&arm).map_err(damage)?;
-        if let Some(place) = self.arms.iter().position(|other| other.name == arm.name) {
+        if let Some(place) = self.place(&arm.name) {
             self.arms[place].offered = true;
             if !arm.weights.is_empty() {
                 self.take_weights(place, &arm.weights)?;
@@ -168,10 +138,7 @@ impl Experiment {
         }
         (self.checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
-            name: arm.name,
-            features: arm.features,
-            ranges: arm.ranges,
-            weights: arm.weights,
+            own: arm,
             offered: true,
         });
         self.refresh_info();
@@ -188,7 +155,7 @@ impl Experiment {
 
     fn take_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), String> {
         (self.checked.standard.set_weights(arm, weights)).map_err(|e| e.to_string())?;
-        self.arms[arm].weights = self.checked.standard.arm_weights(arm);
+        self.arms[arm].own.weights = self.checked.standard.arm_weights(arm);
         Ok(())
     }
 
@@ -200,14 +167,14 @@ impl Experiment {
         self.leased = None;
     }
 
-    /// Tries a change on an agent for the same arms: an event must not fail once it is written.
-    pub(crate) fn try_on_a_twin(
+    /// Tries a change on a copy of the agent: an event must not fail once it is written.
+    pub(crate) fn try_out(
         &self,
         change: impl FnOnce(&mut Learner) -> Result<(), Error>,
     ) -> Result<(), Refusal> {
-        let twin = self.twin();
-        let mut twin = twin.map_err(|e| Refusal::unavailable(e.to_string()))?;
-        change(&mut twin).map_err(|error| {
+        let mut copy = (self.learner.copy())
+            .ok_or_else(|| Refusal::unavailable("the agent cannot be copied"))?;
+        change(&mut copy).map_err(|error| {
             Refusal::of(error, |field| match field {
                 "arm" => "name".into(),
                 other => other.into(),

@@ -27,9 +27,9 @@ struct Learned {
 }
 
 /// First byte of a snapshot: its version.
-const SEALED: u8 = 9;
+const SEALED: u8 = 11;
 /// First byte of a compressed snapshot.
-const PACKED: u8 = 10;
+const PACKED: u8 = 12;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
 

@@ -128,7 +128,7 @@ impl Caller {
     }
 
     pub fn retire_arm(&self, name: &str, arm: &str) -> Result<ExperimentView, Refusal> {
-        self.edit(name, Edit::RetireArm(arm.into()))
+        self.edit(name, Edit::RetireArm { name: arm.into() })
     }
 
     pub fn show(&self, name: &str) -> Result<ExperimentView, Refusal> {
