@@ -4,10 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use banister::fields::Fields;
-use banister::monitor::{Alarm, Assumption};
+use banister::monitor::Alarm;
 use banister::{
-    AlarmAnswer, Ask, Choice, ContextArms, Error, Event, Model, Origin, Outcome, Pending, Problem,
-    Round,
+    AlarmAnswer, Choice, ContextArms, Error, Event, Model, Origin, Outcome, Pending, Problem, Round,
 };
 use banister_rivals::AgentConfig;
 use pyo3::prelude::*;
@@ -145,7 +144,7 @@ impl AgentState {
                 costs: Arc::new(costs.collect()),
                 signals: problem.signals.keys().cloned().collect(),
                 promises: Arc::new(promises.collect()),
-                assumptions: Arc::new(assumptions(&mut *agent)),
+                assumptions: Arc::new(banister::assumptions(&mut *agent)),
                 ..ActionSet::default()
             }),
             index: HashMap::new(),
@@ -225,7 +224,8 @@ impl AgentState {
 
     /// A log was learned: certificates rest on more.
     pub(crate) fn refresh_assumptions(&mut self) {
-        Arc::make_mut(&mut self.set).assumptions = Arc::new(assumptions(&mut *self.agent));
+        Arc::make_mut(&mut self.set).assumptions =
+            Arc::new(banister::assumptions(&mut *self.agent));
     }
 
     /// Features of the safe action, where it has any of its own.
@@ -548,14 +548,6 @@ impl AgentState {
             (Some(_), _) => Origin::InOrder(one.serial),
         }
     }
-}
-
-/// The assumptions that an agent's certificates rest on.
-pub(crate) fn assumptions(agent: &mut dyn banister::Agent) -> Vec<Assumption> {
-    agent
-        .ask(Ask::Assumptions)
-        .assumptions()
-        .unwrap_or_default()
 }
 
 /// Features of the arms in contexts, where all share one parameter.

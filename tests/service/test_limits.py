@@ -114,7 +114,7 @@ def test_bytes_of_bodies(serve, chunked):
 def test_seconds_of_work(serve):
     server = serve("--work", "0.01")
     server.post("/v1/experiments", CANDIDATES).ok(201)
-    actions = {"actions": [[i / 3000, 1 - i / 3000] for i in range(3000)]}
+    actions = {"actions": [[i / 2500, 1 - i / 2500] for i in range(2500)]}
 
     def over():
         answer = server.post("/v1/experiments/candidates/decisions", actions)

@@ -19,8 +19,8 @@ from .postgres import temporary
 from .sandbox import limited
 from .server import Server, wait_for
 
-#: Decisions bring 10 000 candidates with two features: 60 KB as JSON, 640 KB in memory, 180 KB in the log.
-CANDIDATES = [[0, 1]] * 10_000
+#: Decisions bring 2900 candidates with two features: 17 KB as JSON, 186 KB in memory, 52 KB in the log.
+CANDIDATES = [[0, 1]] * 2900
 ACTIONS = json.dumps(CANDIDATES, separators=(",", ":"))
 BIG = {
     "name": "big",
@@ -35,7 +35,7 @@ JSON = {"content-type": "application/json"}
 OUTCOME = {"reward": 0.5, "costs": {"cost": 0.1}}
 
 
-def batch(name, count=31):
+def batch(name, count=107):
     """A body of 1.86 MB, as bytes: many of them are sent."""
     decisions = ",".join(f'{{"id":"{name}-{i}","actions":{ACTIONS}}}' for i in range(count))
     return f'{{"decisions":[{decisions}]}}'.encode()
@@ -97,7 +97,7 @@ def filled(memory):
 
 def test_open_decisions_and_restarts(filled):
     server, ids = filled
-    assert len(ids) == 16 * 31
+    assert len(ids) == 16 * 107
     for _ in range(3):
         server.stop(signal.SIGKILL)
         server.start().ready()

@@ -151,10 +151,10 @@ fn beside(builds: [&Path; 2], scripts: &Path, place: &Path) -> Outcome {
 
 /// Time of one experiment's decisions while others are heavy, or listed by many.
 fn isolation(service: &Service, scripts: &Path) -> Outcome {
-    let mut safe = vec!["0"; 1024];
+    let mut safe = vec!["0"; 256];
     safe[0] = "1";
     service.create(&format!(
-        r#"{{"name":"heavy","dimension":1024,"safe_action":[{}],"agent":{{"kind":"oplb","parameter_norm":1}},{GUARDRAIL}}}"#,
+        r#"{{"name":"heavy","dimension":256,"safe_action":[{}],"agent":{{"kind":"oplb","parameter_norm":1}},{GUARDRAIL}}}"#,
         safe.join(",")
     ))?;
     for i in 0..1000 {
@@ -169,12 +169,7 @@ fn isolation(service: &Service, scripts: &Path) -> Outcome {
     println!("  alone p50 {:.2} ms p99 {:.2} ms", alone.p50, alone.p99);
     let heavy = scripts.join("heavy.lua");
     let busy: [(&str, &str, &str, Option<&Path>); 2] = [
-        (
-            "12 connections deciding at d = 1024",
-            "12",
-            "",
-            Some(&heavy),
-        ),
+        ("12 connections deciding at d = 256", "12", "", Some(&heavy)),
         (
             "32 connections listing 1000 experiments",
             "32",

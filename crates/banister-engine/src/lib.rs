@@ -47,12 +47,13 @@ pub use queries::*;
 pub use rebuild::{Rebuilt, RebuiltExperiment, rebuild};
 pub use refusal::Refusal;
 pub use state::{
-    Account, AlarmRaised, Arm, ArmMissing, Assigned, BudgetView, Budgets, Change,
+    Account, AlarmRaised, Arm, ArmMissing, Assigned, BudgetView, Budgets, CertifiedPolicy, Change,
     CheckedDeclaration, Combine, Counts, Declaration, DeclaredArm, DeclaredContext, DefaultOutcome,
-    Delay, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
+    Delay, Edit, EngineState, Experiment, ExperimentInfo, ExperimentStatus, Flag, ForcedSafe,
     GivenSegment, GuardrailPoint, History, Imported, Kind, LONGEST_FEATURES, Latest, MOST_ACTIONS,
-    Minute, Missing, NamedArm, Namespace, Notice, NoticeKind, PastPeriod, Point, RecordedAlarm,
-    Returns, Rollout, SegmentFields, Segments, Share, Step, StopWhen, Tracked, Unit, period_bounds,
+    Minute, Missing, NamedArm, NamedPolicy, Namespace, Notice, NoticeKind, PastPeriod, Point,
+    RecordedAlarm, Returns, Rollout, SegmentFields, Segments, Share, Step, StopWhen, Tracked, Unit,
+    period_bounds,
 };
 pub use store::{
     Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,

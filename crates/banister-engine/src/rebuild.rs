@@ -52,7 +52,7 @@ pub fn rebuild(
     let mut numbers = BTreeMap::new();
     for (number, experiment) in restored.experiments {
         numbers.insert(experiment.key, number);
-        short.restore(experiment).map_err(StoreError::new)?;
+        short.restore(experiment);
     }
     short.number = restored.number;
     whole.follow(&mut *store, last, |record| {

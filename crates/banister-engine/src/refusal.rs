@@ -33,6 +33,7 @@ pub enum Refusal {
     /// A budget does not even cover the safe action.
     #[error("{reason}")]
     Exhausted {
+        experiment: String,
         /// Guardrail whose budget it is.
         guardrail: String,
         reason: String,

@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use banister::lease::LeaseSigner;
 use banister_engine::{
-    Author, Busy, Command, Decide, Decided, DecisionRequest, Query, Readers, Refusal, Stats, Store,
-    StoreError, Work, WriterHandle,
+    Author, Busy, Command, Query, Readers, Refusal, Stats, Store, StoreError, Work, WriterHandle,
 };
 use bytes::Bytes;
 use tokio::sync::{Mutex, Semaphore, oneshot};
@@ -89,7 +88,18 @@ impl App {
             // The caller may have gone.
             let _ = sender.send(answers);
         });
-        answered(sent, receiver).await
+        let answers = answered(sent, receiver).await?;
+        for answer in &answers {
+            if let Err(Refusal::Exhausted {
+                experiment,
+                guardrail,
+                ..
+            }) = answer
+            {
+                self.metrics.refused(experiment, guardrail.clone());
+            }
+        }
+        Ok(answers)
     }
 
     /// Executes one command.
@@ -104,43 +114,10 @@ impl App {
             .map_err(Problem::from)
     }
 
-    /// Asks for decisions of one experiment in an author's name, and waits until they are durable.
-    pub async fn decide_all(
-        &self,
-        author: Author,
-        experiment: &Arc<str>,
-        requests: impl IntoIterator<Item = DecisionRequest>,
-    ) -> Result<Vec<Result<Decided, Refusal>>, Problem> {
-        let commands = requests.into_iter();
-        let commands = commands.map(|request| Decide::new(experiment.clone(), request));
-        let (sender, receiver) = oneshot::channel();
-        // Dropped with this future when the caller leaves, which ends the computation.
-        let waiting = Arc::new(());
-        let is_wanted = {
-            let waiting = Arc::downgrade(&waiting);
-            move || waiting.strong_count() > 0
-        };
-        let held = Held::current();
-        let writer = self.metered(&held).by(author);
-        let sent = writer.decide(commands.collect(), is_wanted, move |answers| {
-            drop(held);
-            // The caller may have gone.
-            let _ = sender.send(answers);
-        });
-        let answers = answered(sent, receiver).await;
-        drop(waiting);
-        for answer in answers.iter().flatten() {
-            if let Err(Refusal::Exhausted { guardrail, .. }) = answer {
-                self.metrics.refused(experiment, guardrail.clone());
-            }
-        }
-        answers
-    }
-
     /// Answers a query from the writer's memory.
     pub async fn query<Q: Query>(&self, query: Q) -> Result<Q::Answer, Problem> {
         // What is read of a whole experiment may take long: some at a time leave the others their part of the machine.
-        let turn = match query.learner() {
+        let turn = match query.reads() {
             Some(_) => self.lists.clone().acquire_owned().await.ok(),
             None => None,
         };

@@ -1,4 +1,4 @@
-//! Extractors: JSON of a bounded size, paths and queries, with errors that name the field.
+//! Extractors: JSON of a bounded size, paths and queries, with errors that name the field. Answers as JSON.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,8 +8,10 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use banister::toolkit::{FieldError, FieldPath};
 use banister_engine::object::Object;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
@@ -201,4 +203,23 @@ pub fn checked_limit(limit: Option<usize>, default: usize) -> Result<usize, Prob
         limit.to_string(),
         allowed,
     ))
+}
+
+/// Serialises an answer.
+pub fn json(value: &impl Serialize) -> Response {
+    match text(value) {
+        Ok(json) => raw(json),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// An answer, or a part of it, as JSON.
+pub fn text(value: &impl Serialize) -> Result<String, Problem> {
+    let failed = |e| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("no JSON: {e}"));
+    serde_json::to_string(value).map_err(failed)
+}
+
+/// Wraps an answer that is JSON already.
+pub fn raw(json: impl IntoResponse) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], json).into_response()
 }

@@ -3,14 +3,13 @@
 use banister::ArmWeights;
 use banister::lease::SignedLease;
 use banister_engine::{
-    Cancelled, Change, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
+    Cancelled, Change, Decided, DecisionRequest, Declaration, ExperimentReport, ExperimentState,
     ExperimentView, Health, HistoryView, LeaseRequest, LiftsView, NamedArm, OutcomeReport,
-    SegmentList,
+    Reported, SegmentList,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Decision, OutcomeAnswer};
 use crate::handlers::audit::{Audit, DecisionList};
 use crate::handlers::changes::ChangeList;
 use crate::handlers::decisions::{BatchResults, DecisionBatch, OutcomeBatch};
@@ -193,12 +192,12 @@ fn schemas() -> Value {
     given.subschema_for::<Evaluation>();
     given.subschema_for::<Evaluations>();
     given.subschema_for::<EvaluationError>();
-    given.subschema_for::<Decision>();
+    given.subschema_for::<Decided>();
     given.subschema_for::<DecisionList>();
     given.subschema_for::<BatchResults>();
     given.subschema_for::<TrackingResults>();
     given.subschema_for::<Audit>();
-    given.subschema_for::<OutcomeAnswer>();
+    given.subschema_for::<Reported>();
     given.subschema_for::<Cancelled>();
     given.subschema_for::<Imported>();
     given.subschema_for::<Status>();

@@ -5,7 +5,7 @@ use crate::arms::Arm;
 use crate::decision::Decision;
 use crate::error::Error;
 use crate::event::{Ask, Event, Findings};
-use crate::monitor::Monitor;
+use crate::monitor::{Assumption, Monitor};
 use crate::round::{Outcome, Round};
 
 /// An agent: publishes policies and learns from outcomes.
@@ -105,6 +105,14 @@ impl AgentView<'_> {
 pub fn estimates(agent: &mut dyn Agent, round: &Round) -> Vec<ArmEstimate> {
     let each = (0..).map_while(|action| agent.ask(Ask::Estimate(round, action)).estimate());
     each.collect()
+}
+
+/// The assumptions that an agent's certificates rest on; none of one that nothing watches.
+pub fn assumptions(agent: &mut dyn Agent) -> Vec<Assumption> {
+    agent
+        .ask(Ask::Assumptions)
+        .assumptions()
+        .unwrap_or_default()
 }
 
 /// Observes many outcomes: all, or none if one is refused.

@@ -125,7 +125,7 @@ pub use decision::{Decision, Fallback};
 pub use monitor::{OnBreach, Origin};
 pub use round::{Choice, Outcome, Pending, Round};
 // who decides,
-pub use agent::{Agent, AgentView, estimates, observe_all};
+pub use agent::{Agent, AgentView, assumptions, estimates, observe_all};
 pub use event::{AlarmAnswer, ArmOffer, Ask, Event, Findings};
 pub use floors::Floors;
 pub use interval::Intervals;

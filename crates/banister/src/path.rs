@@ -16,7 +16,7 @@ pub enum Step {
 /// Place of a value, such as `guardrails[0].at_most`; `.`, without steps, is the document itself.
 ///
 /// ```
-/// use banister::toolkit::Path;
+/// use banister::toolkit::FieldPath;
 ///
 /// let path = FieldPath::from("at_most").within(("guardrails", 0));
 /// assert_eq!(path.to_string(), "guardrails[0].at_most");

@@ -495,9 +495,7 @@ impl Agent {
     /// ('means do not change', True)
     #[getter]
     fn assumptions(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
-        let list = self.with(py, false, |state| {
-            crate::state::assumptions(&mut *state.agent)
-        })?;
+        let list = self.with(py, false, |state| banister::assumptions(&mut *state.agent))?;
         Ok(list.into_iter().map(|a| (a.text, a.watched)).collect())
     }
 

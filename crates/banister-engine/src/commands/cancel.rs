@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeSoFar, shown_id};
+use crate::events::{Event, shown_id};
 use crate::refusal::Refusal;
 use crate::state::DecisionRecord;
 use crate::store::Key;
@@ -70,15 +70,9 @@ impl Transaction<'_> {
         } else {
             // The policy that it was drawn from may be its own, which is not in memory.
             let whole = self.whole(record.clone())?;
-            self.missing(&whole.event)?
+            self.missing(key, &whole.event)?
         };
-        let settled = OutcomeSoFar {
-            complete: Some(true),
-            is_cancelled: true,
-            ..OutcomeSoFar::default()
-        };
-        self.reported.insert(record.number, settled);
-        self.write_report(key, record.number, event);
+        self.write_report(&record, event);
         self.charge(key, &record, &vec![Some(0.0); costs]);
         Ok(())
     }

@@ -4,116 +4,98 @@ use std::sync::Arc;
 
 use banister::Fallback;
 use rand::RngExt;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::decision_request::{
-    check_id, check_propensity, take_actions, take_segment, take_unit, taken_action,
-};
+use super::decision_request::{check_id, take_unit};
 use super::lease::check_not_leased;
 use super::{Command, DecisionRequest, Reply, Transaction};
-use crate::events::{
-    Candidate, DecisionEvent, Event, OutcomeSoFar, PublishedPolicy, candidate_names, shown_id,
-};
+use crate::events::{DecisionEvent, Event, PublishedPolicy, candidate_names, shown_id};
 use crate::refusal::Refusal;
-use crate::state::{Core, DecisionRecord, ExperimentInfo, Kind, PolicyInputs, Returns, Unit};
+use crate::state::{CertifiedPolicy, DecisionRecord, ExperimentInfo, Kind, NamedPolicy, Returns};
 use crate::store::Key;
 use crate::time::Timestamp;
 
 /// Asks for a decision. The same request with the same id gets the same answer.
 pub struct Decide {
-    pub experiment: Arc<str>,
+    experiment: Arc<str>,
     request: DecisionRequest,
-    prepared: Option<Prepared>,
 }
-
-/// Decision as computed beside the writer.
-struct Prepared {
-    digest: u64,
-    /// Experiment as it was then.
-    inputs: Arc<PolicyInputs>,
-    computed: Result<Computed, Refusal>,
-}
-
-/// The actions of a request, and the policy over them.
-struct Computed {
-    segment: Option<Arc<str>>,
-    /// As events keep it.
-    context: Vec<f64>,
-    candidates: Vec<Candidate>,
-    published: Arc<PublishedPolicy>,
-}
-
-/// Multiplications from which on others should not wait for a decision.
-const SLOW: usize = 1_000_000;
 
 impl Decide {
     pub fn new(experiment: Arc<str>, request: DecisionRequest) -> Self {
         Self {
             experiment,
             request,
-            prepared: None,
         }
     }
-
-    /// Computes the policy with a learner beside the writer.
-    pub(crate) fn prepared(mut self, core: &mut Core) -> Self {
-        // The writer computes it again, and tells the caller of the error.
-        let Ok(digest) = self.request.digest() else {
-            return self;
-        };
-        let inputs = core.inputs().clone();
-        let computed = compute(
-            &mut self.request,
-            &inputs.info,
-            |segment, context, candidates| core.policy(None, segment, context, candidates),
-        );
-        self.prepared = Some(Prepared {
-            digest,
-            inputs,
-            computed,
-        });
-        self
-    }
 }
 
-fn compute(
-    request: &mut DecisionRequest,
-    info: &ExperimentInfo,
-    policy: impl FnOnce(Option<&str>, &[f64], &[Candidate]) -> Result<Arc<PublishedPolicy>, Refusal>,
-) -> Result<Computed, Refusal> {
-    let segment = take_segment(info, request)?;
-    let (context, candidates) = take_actions(info, request)?;
-    let published = policy(segment.as_deref(), &context, &candidates)?;
-    Ok(Computed {
-        segment,
-        context,
-        candidates,
-        published,
-    })
-}
-
-/// Decision with the policy it was drawn from.
-#[derive(Debug, Clone)]
+/// A decision.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Decision")]
 pub struct Decided {
-    /// Number of its event.
+    /// The caller's id, or `@` and the number.
+    pub id: String,
+    /// The experiment.
+    pub experiment: String,
+    /// The number of its event.
     pub number: u64,
-    pub id: Option<String>,
+    /// Time.
     pub time: Timestamp,
-    pub action: u32,
+    /// The action drawn.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// True for the safe one.
+    pub safe: bool,
+    /// Its probability.
     pub probability: f64,
-    /// True if it was made in shadow mode.
+    /// True in shadow mode: the caller's own action is what happens.
     pub shadow: bool,
-    /// Names of the candidates; empty for arms.
-    pub candidates: Vec<Option<String>>,
-    /// Policy it was drawn from.
-    pub published: Arc<PublishedPolicy>,
-    pub info: Arc<ExperimentInfo>,
+    /// The policy it was drawn from.
+    #[serde(flatten)]
+    #[schemars(with = "CertifiedPolicy")]
+    pub published: NamedPolicy,
 }
 
 impl Decided {
-    /// Name of the decision in answers.
-    pub fn shown_id(&self) -> String {
-        shown_id(self.id.as_deref(), self.number)
+    /// The answer to who asked for a decision, or asks again; its number, id and time are those that it was made with.
+    pub fn new(
+        (number, id, time): (u64, Option<&str>, Timestamp),
+        event: &DecisionEvent,
+        published: Arc<PublishedPolicy>,
+        info: Arc<ExperimentInfo>,
+    ) -> Self {
+        let candidates = candidate_names(&event.candidates);
+        Self {
+            id: shown_id(id, number),
+            experiment: info.experiment.clone(),
+            number,
+            time,
+            action: info.action_name(&candidates, event.action),
+            index: event.action,
+            safe: event.action == published.safe,
+            probability: event.probability,
+            shadow: event.shadow,
+            published: NamedPolicy {
+                own: published,
+                info,
+                candidates,
+            },
+        }
     }
+}
+
+/// Who a decision is for: anybody, by an id or not, or a unit.
+#[derive(Default)]
+struct Subject {
+    id: Option<String>,
+    unit: Option<String>,
+    /// The decision that the unit has now.
+    standing: Option<DecisionRecord>,
+    /// True if the unit was learned, or will be, from an earlier period.
+    returns: bool,
 }
 
 impl Command for Decide {
@@ -131,164 +113,63 @@ impl Command for Decide {
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<Decided>, Refusal> {
         let Self {
-            experiment: name,
+            experiment,
             mut request,
-            prepared,
         } = self;
-        let experiment = transaction.state.experiment(&name)?;
-        let (key, info) = (experiment.key, experiment.info.clone());
-        let digest = match &prepared {
-            Some(prepared) => prepared.digest,
-            None => request.digest()?,
-        };
+        let info = transaction.state.experiment(&experiment)?.info.clone();
+        let digest = request.digest()?;
         let unit = take_unit(&info, &mut request)?;
-        let standing = match (&info.unit, &unit) {
-            (Some(own), Some(unit)) => transaction.standing(key, own, unit),
-            _ => None,
-        };
-        standing
-            .iter()
-            .try_for_each(|own| transaction.check_owner(own))?;
-        let mut id = request.id.take();
-        let mut returns = standing.as_ref().is_some_and(|own| own.event.returns);
-        if let (Some(own), Some(unit)) = (&info.unit, &unit) {
-            let (next, is_back) = transaction.next_id(key, own, unit);
-            id = Some(next);
-            returns |= standing.is_none() && is_back && own.returns == Returns::Dependent;
-        } else if let Some(id) = &id {
-            check_id("id", id)?;
-            check_not_leased(id)?;
-            if let Some(record) = transaction.decision(key, &Key::Id(id.clone())) {
-                transaction.check_owner(&record)?;
-                return transaction.repeat(record, digest, info).map(Reply::Ready);
-            }
+        let id = request.id.take();
+        if let Some(record) = transaction.made_before(&info, id.as_deref(), digest)? {
+            let answer = transaction.answer(&record, &record.event, info)?;
+            return Ok(Reply::Ready(answer));
         }
-        let time = transaction.drift_time(key);
-        let experiment = transaction.state.experiment(&name)?;
+        let subject = transaction.subject(&info, id, unit)?;
+        let experiment = transaction.experiment(info.key)?;
         experiment.check_active("decides no more")?;
-        let Computed {
-            segment,
-            context,
-            candidates,
-            published,
-        } = match prepared {
-            None => compute(&mut request, &info, |segment, context, candidates| {
-                experiment.policy(time, segment, context, candidates)
-            })?,
-            // It holds as long as the experiment is the same, and means cannot have moved beyond its bounds; outcomes in
-            // between do not void it.
-            Some(Prepared {
-                inputs,
-                computed: Ok(computed),
-                ..
-            }) if Arc::ptr_eq(&inputs, &experiment.inputs) && computed.published.holds_at(time) => {
-                computed
-            }
-            Some(prepared) => {
-                let computed = prepared.computed?;
-                let published = experiment.policy(
-                    time,
-                    computed.segment.as_deref(),
-                    &computed.context,
-                    &computed.candidates,
-                )?;
-                Computed {
-                    published,
-                    ..computed
-                }
-            }
-        };
-        if let Some(unit) = unit.as_ref().filter(|unit| info.is_outside(unit)) {
+        let mut event = request.event(experiment, digest)?;
+        event.returns = subject.returns;
+        event.time = transaction.drift_time(info.key);
+        let published = transaction.policy_for(&info, &subject, &event)?;
+        if published.fallback == Some(Fallback::Outside) {
             // Nothing is kept of it.
-            let problem = &experiment.checked.standard;
-            let published = published.mixed(0.0, problem, &[], Some(Fallback::Outside));
-            return Ok(Reply::Ready(Decided {
-                number: 0,
-                id: Some(unit.clone()),
-                time: transaction.time,
-                action: published.safe,
-                probability: 1.0,
-                shadow: false,
-                candidates: Vec::new(),
-                published: Arc::new(published),
-                info,
-            }));
+            let (safe, time) = (
+                event.drawn(&published, 0.0, published.safe),
+                transaction.time,
+            );
+            let answer = Decided::new((0, subject.unit.as_deref(), time), &safe, published, info);
+            return Ok(Reply::Ready(answer));
         }
-        let shadow = experiment.checked.declaration.shadow;
-        let taken = taken_action(experiment, shadow, &candidates, request.taken.as_deref())?;
-        check_propensity(shadow, taken, request.propensity)?;
-        // Elsewhere every decision has a policy of its own.
-        let is_shared = experiment.checked.kind == Kind::Arms && segment.is_none();
-        let dimension = experiment.info.dimension;
-        let is_slow = candidates.len() * dimension * dimension >= SLOW
-            || (segment.is_some() && experiment.has_many_segments());
-        let published = experiment.in_time(transaction.time, published);
-        // In shadow mode it is the caller who spends.
-        let published = if shadow {
-            published
+        let (draw, action) = match &subject.standing {
+            None => {
+                let draw = transaction.uniform(&info, &subject, &published);
+                (draw, published.draw(draw).0)
+            }
+            Some(record) => match transaction.moved(&info, record, &published)? {
+                Some(other) => other,
+                None => {
+                    let (_, event) = record.in_force();
+                    let answer = transaction.answer(record, &event, info)?;
+                    return Ok(Reply::Ready(answer));
+                }
+            },
+        };
+        event.features = info.numbers(action, &event.context, &event.candidates);
+        let mut event = event.drawn(&published, draw, action);
+        if info.kind == Kind::Arms && event.segment.is_none() {
+            event.policy = Some(transaction.cite(info.key, &published));
         } else {
-            transaction.within_budgets(key, published)?
-        };
-        let mut draw: f64 = match (&info.unit, &id, &unit) {
-            (Some(own), Some(id), Some(unit)) => info.draw(own.key(), ["", id], unit, &published),
-            _ => transaction.rng.random(),
-        };
-        let (mut action, mut probability) = published.draw(draw);
-        if let (Some(record), Some(own)) = (&standing, &info.unit) {
-            let Some(other) = transaction.moved(key, record, own, &published)? else {
-                let (_, event) = record.in_force();
-                return Ok(Reply::Ready(transaction.answer(record, &event, info)?));
-            };
-            (draw, action) = other;
-            probability = published.probability(action);
+            // Every decision has a policy of its own.
+            event.own = Some(published.clone());
         }
-        let experiment = transaction.state.experiment(&name)?;
-        let features = (experiment.inputs).numbers(action, &context, &candidates);
-        if is_slow {
-            transaction
-                .state
-                .detach(key)
-                .map_err(Refusal::unavailable)?;
-        }
-        let policy = is_shared.then(|| transaction.cite(key, &published));
-        let names = candidate_names(&candidates);
-        let (claims, excess) = published.claimed(action, shadow);
-        let event = Arc::new(DecisionEvent {
-            request: digest,
-            policy,
-            own: policy.is_none().then(|| published.clone()),
-            action,
-            probability,
-            fallback: published.fallback,
-            draw,
-            features,
-            context,
-            candidates,
-            shadow,
-            taken,
-            propensity: request.propensity,
-            segment,
-            time,
-            claims,
-            excess,
-            returns,
-        });
-        if let Some(record) = &standing {
+        let event = Arc::new(event);
+        if let Some(record) = &subject.standing {
             let answer = transaction.move_unit(record, event, info)?;
             return Ok(Reply::Ready(answer));
         }
-        let number = transaction.write_decision(key, id.as_ref(), event);
-        Ok(Reply::Ready(Decided {
-            number,
-            id,
-            time: transaction.time,
-            action,
-            probability,
-            shadow,
-            candidates: names,
-            published,
-            info,
-        }))
+        let number = transaction.write_decision(info.key, subject.id.as_ref(), event.clone());
+        let made = (number, subject.id.as_deref(), transaction.time);
+        Ok(Reply::Ready(Decided::new(made, &event, published, info)))
     }
 }
 
@@ -303,30 +184,118 @@ impl DecisionRecord {
 }
 
 impl Transaction<'_> {
+    /// The decision that was made before under an id; another request with the same id is refused.
+    fn made_before(
+        &mut self,
+        info: &ExperimentInfo,
+        id: Option<&str>,
+        digest: u64,
+    ) -> Result<Option<DecisionRecord>, Refusal> {
+        let Some(id) = id else {
+            return Ok(None);
+        };
+        check_id("id", id)?;
+        check_not_leased(id)?;
+        let Some(record) = self.decision(info.key, &Key::Id(id.into())) else {
+            return Ok(None);
+        };
+        self.check_owner(&record)?;
+        if record.event.request != digest {
+            return Err(Refusal::conflict(format!(
+                "the id `{id}` belongs to another request: a repeated request must be the same"
+            )));
+        }
+        Ok(Some(record))
+    }
+
+    fn subject(
+        &mut self,
+        info: &ExperimentInfo,
+        id: Option<String>,
+        unit: Option<String>,
+    ) -> Result<Subject, Refusal> {
+        let (Some(own), Some(unit)) = (&info.unit, unit) else {
+            return Ok(Subject {
+                id,
+                ..Subject::default()
+            });
+        };
+        let standing = self.standing(info.key, own, &unit);
+        (standing.iter()).try_for_each(|record| self.check_owner(record))?;
+        let (id, is_back) = self.next_id(info.key, own, &unit);
+        let returns = match &standing {
+            Some(record) => record.event.returns,
+            None => is_back && own.returns == Returns::Dependent,
+        };
+        Ok(Subject {
+            id: Some(id),
+            unit: Some(unit),
+            standing,
+            returns,
+        })
+    }
+
+    /// The policy for a decision: the agent's, unless the experiment does not decide for the unit or at the time, or its
+    /// money is spent.
+    fn policy_for(
+        &mut self,
+        info: &ExperimentInfo,
+        subject: &Subject,
+        event: &DecisionEvent,
+    ) -> Result<Arc<PublishedPolicy>, Refusal> {
+        let now = self.time;
+        let experiment = self.experiment(info.key)?;
+        let segment = event.segment.as_deref();
+        let published =
+            experiment.policy(event.time, segment, &event.context, &event.candidates)?;
+        if (subject.unit.iter()).any(|unit| info.is_outside(unit)) {
+            let fallback = Some(Fallback::Outside);
+            let safe = published.mixed(0.0, &experiment.checked.standard, &[], fallback);
+            return Ok(Arc::new(safe));
+        }
+        let published = experiment.in_time(now, published);
+        if event.shadow {
+            // It is the caller who spends.
+            return Ok(published);
+        }
+        self.within_budgets(info.key, published)
+    }
+
+    /// The number that draws an action: of a unit a hash, so that it is the same wherever it is drawn.
+    fn uniform(
+        &mut self,
+        info: &ExperimentInfo,
+        subject: &Subject,
+        published: &PublishedPolicy,
+    ) -> f64 {
+        match (&info.unit, &subject.id, &subject.unit) {
+            (Some(own), Some(id), Some(unit)) => info.draw(own.key(), ["", id], unit, published),
+            _ => self.rng.random(),
+        }
+    }
+
     /// The arm that a unit is moved to, and the number that draws it; `None` if it keeps its own. It does, unless the
     /// safe action is forced, its arm is retired, or prices have changed since: then it keeps it with probability
     /// min(1, π(a)/π_before(a)) and else is drawn from what π has more than before, which moves the fewest.
     fn moved(
         &mut self,
-        experiment: u64,
+        info: &ExperimentInfo,
         record: &DecisionRecord,
-        own: &Unit,
-        published: &Arc<PublishedPolicy>,
+        published: &PublishedPolicy,
     ) -> Result<Option<(f64, u32)>, Refusal> {
         let (number, mut event) = record.in_force();
-        let is_stale = self.state.by_key(experiment).is_some_and(|experiment| {
-            let arm = experiment.arms.get(event.action as usize);
-            !arm.is_none_or(|arm| arm.offered) || number < experiment.repriced
-        });
+        let experiment = self.experiment(info.key)?;
+        let arm = experiment.arms.get(event.action as usize);
+        let is_stale = arm.is_some_and(|arm| !arm.offered) || number < experiment.repriced;
         if !is_stale && (published.fallback.is_none() || event.action == published.safe) {
             return Ok(None);
         }
         if !event.is_whole() {
             event = self.whole(record.clone())?.event;
         }
-        let (before, action) = (self.policy_of(&event)?, event.action);
+        let (before, action) = (self.policy_of(info.key, &event)?, event.action);
         let id = record.id.as_deref().unwrap_or_default();
-        let uniform = own.uniform(id, number);
+        let uniform = (info.unit.as_ref()).map_or(0.0, |own| own.uniform(id, number));
         let share = published.probability(action) / before.probability(action);
         if uniform < share {
             return Ok(None);
@@ -356,32 +325,11 @@ impl Transaction<'_> {
         event: Arc<DecisionEvent>,
         info: Arc<ExperimentInfo>,
     ) -> Result<Decided, Refusal> {
-        let answer = self.answer(record, &event, info.clone())?;
-        let decision = event.clone();
+        let (answer, decision) = (self.answer(record, &event, info)?, event);
         let is_first = record.outcome.moved.is_none();
         let from = is_first.then_some(record.event.action);
-        let number = self.next_number();
-        self.write_report(info.key, record.number, Event::Moved { from, decision });
-        let settled = OutcomeSoFar {
-            complete: Some(true),
-            moved: Some((number, event)),
-            ..OutcomeSoFar::default()
-        };
-        self.reported.insert(record.number, settled);
+        self.write_report(record, Event::Moved { from, decision });
         Ok(answer)
-    }
-
-    /// The policy that a decision was drawn from; most were drawn from the one in force.
-    fn published(
-        &mut self,
-        event: &DecisionEvent,
-        experiment: u64,
-    ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        let experiment = self.state.by_key(experiment);
-        match experiment.and_then(|own| own.current.as_ref()) {
-            Some((Some(number), current)) if event.policy == Some(*number) => Ok(current.clone()),
-            _ => self.policy_of(event),
-        }
     }
 
     /// The answer to a request whose decision was made before, or moved.
@@ -396,30 +344,18 @@ impl Transaction<'_> {
         } else {
             self.whole(record.clone())?.event
         };
-        Ok(Decided {
-            number: record.number,
-            id: record.id.clone(),
-            time: record.time,
-            action: whole.action,
-            probability: whole.probability,
-            shadow: whole.shadow,
-            candidates: candidate_names(&whole.candidates),
-            published: self.published(&whole, info.key)?,
-            info,
-        })
+        let published = self.policy_of(info.key, &whole)?;
+        let made = (record.number, record.id.as_deref(), record.time);
+        Ok(Decided::new(made, &whole, published, info))
     }
 
     /// Number of a policy's event, which is written with the first decision that is drawn from it.
     fn cite(&mut self, experiment: u64, published: &Arc<PublishedPolicy>) -> u64 {
-        if let Some(own) = self.state.by_key(experiment) {
-            match &own.current {
-                Some((number, current)) if Arc::ptr_eq(current, published) => {
-                    if let Some(number) = number {
-                        return *number;
-                    }
-                }
-                _ => own.current = Some((None, published.clone())),
-            }
+        let known = self.state.by_key(experiment);
+        if let Some(latest) = known.and_then(|own| own.trace.latest.as_ref())
+            && Arc::ptr_eq(&latest.published, published)
+        {
+            return latest.number;
         }
         if let Some((number, own)) = self.policies.get(&experiment)
             && Arc::ptr_eq(own, published)
@@ -430,22 +366,5 @@ impl Transaction<'_> {
         self.policies
             .insert(experiment, (number, published.clone()));
         number
-    }
-
-    /// Repeats the answer that a decision got before.
-    fn repeat(
-        &mut self,
-        record: DecisionRecord,
-        digest: u64,
-        info: Arc<ExperimentInfo>,
-    ) -> Result<Decided, Refusal> {
-        if record.event.request != digest {
-            return Err(Refusal::conflict(format!(
-                "the id `{}` belongs to another request: a repeated request must be the same",
-                record.id.unwrap_or_default()
-            )));
-        }
-        let event = record.event.clone();
-        self.answer(&record, &event, info)
     }
 }

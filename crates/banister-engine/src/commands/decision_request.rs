@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use banister::fields::{FieldValue, Fields};
+use banister::fields::FieldValue;
 use banister::toolkit::did_you_mean;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::events::{Candidate, candidate_names, digest, to_json};
+use crate::events::{Candidate, DecisionEvent, candidate_names, digest, to_json};
 use crate::object;
 use crate::refusal::Refusal;
 use crate::state::{
     Experiment, ExperimentInfo, GivenSegment, Kind, LARGEST_FEATURE, MOST_ACTIONS, check_label,
+    check_products,
 };
 
 /// A request for a decision.
@@ -137,6 +138,30 @@ impl DecisionRequest {
         }
         Ok(digest(&blake3::hash(to_json(&anonymous)?.as_bytes())))
     }
+
+    /// The decision as far as the request says it, checked.
+    pub(super) fn event(
+        self,
+        experiment: &Experiment,
+        digest: u64,
+    ) -> Result<DecisionEvent, Refusal> {
+        let info = &experiment.info;
+        let shadow = experiment.checked.declaration.shadow;
+        let segment = segment(info, self.segment)?;
+        let (context, candidates) = actions(info, self.context, self.actions)?;
+        let taken = taken_action(experiment, shadow, &candidates, self.taken.as_deref())?;
+        check_propensity(shadow, taken, self.propensity)?;
+        Ok(DecisionEvent {
+            request: digest,
+            segment,
+            context,
+            candidates,
+            shadow,
+            taken,
+            propensity: self.propensity,
+            ..DecisionEvent::default()
+        })
+    }
 }
 
 /// Takes the unit out of a request, where decisions have one; it stands for the id.
@@ -166,12 +191,12 @@ pub(super) fn take_unit(
     }
 }
 
-/// Takes the segment out of a request: its name, where decisions have one.
-pub(super) fn take_segment(
+/// Name of the segment of a request, where decisions have one.
+fn segment(
     info: &ExperimentInfo,
-    request: &mut DecisionRequest,
+    given: Option<GivenSegment>,
 ) -> Result<Option<Arc<str>>, Refusal> {
-    match (&info.segments, request.segment.take()) {
+    match (&info.segments, given) {
         (None, None) => Ok(None),
         (Some(own), Some(given)) => own.name(&given).map(Some),
         (None, Some(_)) => {
@@ -185,14 +210,14 @@ pub(super) fn take_segment(
     }
 }
 
-/// Takes the context, as events keep it, or the candidates out of a request, checked.
-pub(super) fn take_actions(
+/// The context of a request, as events keep it, or its candidates.
+fn actions(
     info: &ExperimentInfo,
-    request: &mut DecisionRequest,
+    given: Option<RequestContext>,
+    actions: Option<Vec<OfferedAction>>,
 ) -> Result<(Vec<f64>, Vec<Candidate>), Refusal> {
     let kind = info.kind;
-    let (context, actions) = (request.context.take(), request.actions.take());
-    if context.is_some() && !matches!(kind, Kind::Context(_)) {
+    if given.is_some() && !matches!(kind, Kind::Context(_)) {
         let allowed = "this experiment declares no `context`";
         return Err(Refusal::invalid("context", "given", allowed));
     }
@@ -202,13 +227,7 @@ pub(super) fn take_actions(
     }
     match kind {
         Kind::Arms => Ok((Vec::new(), Vec::new())),
-        Kind::Context(d) => {
-            let context = match &info.fields {
-                Some(fields) => row(fields, context),
-                None => numbers(d, context),
-            };
-            Ok((context?, Vec::new()))
-        }
+        Kind::Context(d) => Ok((context(info, d, given)?, Vec::new())),
         Kind::Candidates(d) => {
             let allowed =
                 format!("every decision of this experiment brings actions of {d} features");
@@ -218,6 +237,7 @@ pub(super) fn take_actions(
                 let allowed = format!("must be 1 to {MOST_ACTIONS}");
                 return Err(Refusal::invalid("actions", value, allowed));
             }
+            check_products("actions", actions.len(), d)?;
             let candidates: Vec<Candidate> = actions.into_iter().map(Candidate::from).collect();
             for (i, candidate) in candidates.iter().enumerate() {
                 let x = &candidate.features;
@@ -234,34 +254,33 @@ pub(super) fn take_actions(
     }
 }
 
-fn numbers(d: usize, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
-    let value = match context {
-        Some(RequestContext::Numbers(context)) if context.len() == d => {
-            check_sizes("context", &context)?;
-            return Ok(context);
-        }
-        Some(RequestContext::Numbers(context)) => format!("{} numbers", context.len()),
-        Some(RequestContext::Row(_)) => "an object".into(),
-        None => "absent".into(),
-    };
-    let allowed = format!("every decision of this experiment brings {d} numbers");
-    Err(Refusal::invalid("context", value, allowed))
-}
-
-fn row(fields: &Fields, context: Option<RequestContext>) -> Result<Vec<f64>, Refusal> {
-    let value = match context {
-        Some(RequestContext::Row(row)) => {
+/// A context of some length, as events keep it: its numbers, or a code for each field.
+fn context(
+    info: &ExperimentInfo,
+    d: usize,
+    given: Option<RequestContext>,
+) -> Result<Vec<f64>, Refusal> {
+    let value = match (&info.fields, given) {
+        (Some(fields), Some(RequestContext::Row(row))) => {
             let codes = fields.codes(&row);
             return Ok(codes.within("context")?);
         }
-        Some(RequestContext::Numbers(context)) => format!("a list of {}", context.len()),
-        None => "absent".into(),
+        (None, Some(RequestContext::Numbers(context))) if context.len() == d => {
+            check_sizes("context", &context)?;
+            return Ok(context);
+        }
+        (_, Some(RequestContext::Numbers(context))) => format!("{} numbers", context.len()),
+        (_, Some(RequestContext::Row(_))) => "an object".into(),
+        (_, None) => "absent".into(),
     };
-    let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
-    let allowed = format!(
-        "every decision of this experiment brings an object with the fields {}",
-        names.join(", ")
-    );
+    let brings = match &info.fields {
+        None => format!("{d} numbers"),
+        Some(fields) => {
+            let names: Vec<&str> = fields.0.keys().map(String::as_str).collect();
+            format!("an object with the fields {}", names.join(", "))
+        }
+    };
+    let allowed = format!("every decision of this experiment brings {brings}");
     Err(Refusal::invalid("context", value, allowed))
 }
 
@@ -314,7 +333,7 @@ pub(super) fn taken_action(
     Err(Refusal::invalid("taken", format!("{taken:?}"), allowed))
 }
 
-pub(super) fn check_propensity(
+fn check_propensity(
     shadow: bool,
     taken: Option<u32>,
     propensity: Option<f64>,

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use banister::toolkit::did_you_mean;
-use banister::{AlarmAnswer, ArmWeights};
+use banister::{AlarmAnswer, Event as AgentEvent};
 use rand::RngExt;
-use serde::Serialize;
 
 use super::{Command, Reply, Transaction};
 use crate::events::{Event, to_json};
 use crate::queries::ExperimentView;
 use crate::refusal::Refusal;
 use crate::state::{
-    Change, CheckedDeclaration, Declaration, Experiment, ExperimentStatus, NamedArm, Rollout,
+    Change, CheckedDeclaration, Declaration, Edit, Experiment, ExperimentStatus, Rollout,
     check_length,
 };
 
@@ -20,24 +19,6 @@ use crate::state::{
 pub struct EditExperiment {
     pub experiment: Arc<str>,
     pub edit: Edit,
-}
-
-/// An edit of an experiment.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum Edit {
-    /// Changes its description, status, shadow mode, time to live, budgets or reaction to alarms.
-    Change(Change),
-    /// Adds an arm, or offers a retired one again.
-    AddArm(NamedArm),
-    /// Retires an arm by name: it is offered no more, and keeps its number.
-    RetireArm(String),
-    /// Forgets what was learned of an arm, by name: it has changed.
-    ForgetArm(String),
-    /// Sets other weights of an arm, by name.
-    SetWeights { arm: String, weights: ArmWeights },
-    /// Acknowledges the alarms, with a note.
-    AcknowledgeAlarms(String),
 }
 
 impl Command for EditExperiment {
@@ -53,85 +34,61 @@ impl Command for EditExperiment {
             return Ok(Reply::experiment(key));
         }
         let experiment = transaction.active(&self.experiment)?;
-        if let Some(event) = self.edit.event(experiment)? {
-            transaction.write(key, event);
+        if let Some(edit) = self.edit.check(experiment)? {
+            transaction.edit(key, &edit)?;
         }
         Ok(Reply::experiment(key))
     }
 }
 
 impl Edit {
-    /// Kind of the change that it makes, as lists of changes show it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Change(_) => "changed",
-            Self::AddArm(_) => "arm_added",
-            Self::RetireArm(_) => "arm_retired",
-            Self::ForgetArm(_) => "arm_forgotten",
-            Self::SetWeights { .. } => "weights_told",
-            Self::AcknowledgeAlarms(_) => "alarms_acknowledged",
-        }
-    }
-
-    /// Checks the edit; returns its event, unless there is nothing to write.
-    fn event(self, experiment: &Experiment) -> Result<Option<Event>, Refusal> {
-        Ok(Some(match self {
-            Self::Change(change) => {
-                check_change(experiment, &change)?;
-                Event::Changed(to_json(&change)?)
+    /// Checks the edit; returns it as it is written, unless it changes nothing.
+    fn check(self, experiment: &Experiment) -> Result<Option<Self>, Refusal> {
+        match &self {
+            Self::Change(change) => check_change(experiment, change)?,
+            Self::AddArm(arm) => {
+                return Ok(Some(Self::AddArm(experiment.check_new_arm(arm.clone())?)));
             }
-            Self::AddArm(arm) => Event::NewArm(to_json(&experiment.check_new_arm(arm)?)?),
-            Self::RetireArm(arm) => {
-                let place = place_of(experiment, &arm)?;
+            Self::RetireArm { name } => {
+                let place = place_of(experiment, name)?;
                 if place == experiment.checked.safe {
                     return Err(Refusal::conflict("the safe arm cannot be retired"));
                 }
                 if !experiment.arms[place].offered {
-                    let reason = format!("the arm `{arm}` is retired already");
+                    let reason = format!("the arm `{name}` is retired already");
                     return Err(Refusal::conflict(reason));
                 }
-                experiment.try_on_a_twin(|agent| agent.retire_arm(place))?;
-                Event::ArmRetired { arm: place as u32 }
+                experiment.check_event(&AgentEvent::ArmRetired(place))?;
             }
-            Self::ForgetArm(arm) => {
-                let place = place_of(experiment, &arm)?;
-                experiment.try_on_a_twin(|agent| agent.forget_arm(place))?;
-                Event::ArmForgotten { arm: place as u32 }
+            Self::ForgetArm { name } => {
+                let place = place_of(experiment, name)?;
+                experiment.check_event(&AgentEvent::ArmChanged(place))?;
             }
-            Self::SetWeights { arm, weights } => {
-                let place = place_of(experiment, &arm)?;
-                experiment.try_on_a_twin(|agent| agent.set_weights(place, &weights))?;
+            Self::SetWeights { name, weights } => {
+                let place = place_of(experiment, name)?;
+                experiment.check_event(&AgentEvent::Weights(place, weights))?;
                 let known = experiment.checked.standard.arm_weights(place);
-                if weights
-                    .0
-                    .iter()
-                    .all(|(name, own)| known.0.get(name) == Some(own))
-                {
+                let mut each = weights.0.iter();
+                if each.all(|(name, own)| known.0.get(name) == Some(own)) {
                     return Ok(None);
                 }
-                Event::WeightsTold {
-                    arm: place as u32,
-                    weights: to_json(&weights)?,
-                }
             }
-            Self::AcknowledgeAlarms(note) => {
-                check_length("note", &note, 10_000)?;
+            Self::AcknowledgeAlarms { note } => {
+                check_length("note", note, 10_000)?;
                 if experiment.open_alarms().next().is_none() && !experiment.has_unrecorded() {
                     return Ok(None);
                 }
-                Event::AlarmsAcknowledged(note)
             }
-        }))
+        }
+        Ok(Some(self))
     }
 }
 
 fn place_of(experiment: &Experiment, arm: &str) -> Result<usize, Refusal> {
-    let names = experiment.arms.iter().map(|own| own.name.as_str());
-    let place = names.clone().position(|own| own == arm);
-    place.ok_or_else(|| Refusal::Unknown {
+    experiment.place(arm).ok_or_else(|| Refusal::Unknown {
         what: "arm",
         name: arm.into(),
-        hint: did_you_mean(arm, names),
+        hint: did_you_mean(arm, experiment.arms.iter().map(|own| own.name.as_str())),
     })
 }
 
@@ -156,7 +113,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
         stop_when.check()?;
     }
     if change.settled == Some(true) || matches!(change.stop_when, Some(Some(_))) {
-        experiment.try_on_a_twin(|agent| agent.settle(true))?;
+        experiment.check_event(&AgentEvent::Settled(true))?;
     }
     if let Some(share) = change.share {
         let allowed = "cannot be changed itself: change `rollout`";
@@ -167,7 +124,7 @@ fn check_change(experiment: &Experiment, change: &Change) -> Result<(), Refusal>
     }
     if let Some(on_breach) = change.on_breach {
         let answer = AlarmAnswer::OnBreach(on_breach);
-        experiment.try_on_a_twin(|agent| agent.answer_alarms(answer))?;
+        experiment.check_event(&AgentEvent::Answered(answer))?;
     }
     Ok(())
 }

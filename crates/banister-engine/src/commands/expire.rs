@@ -2,9 +2,9 @@
 
 use super::transaction::stored;
 use super::{Command, Reply, Transaction};
-use crate::events::{DecisionEvent, Event, OutcomeSoFar, to_json};
+use crate::events::{DecisionEvent, Event, to_json};
 use crate::refusal::Refusal;
-use crate::state::{Change, Combine, DecisionRecord, ExperimentStatus};
+use crate::state::{Change, Combine, DecisionRecord, Edit, ExperimentStatus};
 use crate::store::Key;
 
 /// Settles decisions of an experiment. Sent by the expiry thread only.
@@ -22,9 +22,7 @@ impl Command for Expire {
     type Answer = ();
 
     fn execute(self, transaction: &mut Transaction) -> Result<Reply<()>, Refusal> {
-        let experiment = (transaction.state.by_key(self.experiment))
-            .ok_or_else(|| Refusal::unknown("experiment", self.experiment.to_string()))?;
-        let name = experiment.info.experiment.clone();
+        let name = (transaction.experiment(self.experiment)?.info.experiment).clone();
         let key = |&number| (self.experiment, Key::Number(number));
         let keys: Vec<(u64, Key)> = self.decisions.iter().map(key).collect();
         let mut rest = &keys[..];
@@ -49,10 +47,10 @@ impl Command for Expire {
 
 impl Transaction<'_> {
     /// Event of a decision whose outcome will never come.
-    pub(super) fn missing(&mut self, event: &DecisionEvent) -> Result<Event, Refusal> {
+    pub(super) fn missing(&mut self, key: u64, event: &DecisionEvent) -> Result<Event, Refusal> {
         Ok(Event::Missing {
             action: event.action,
-            policy: self.policy_of(event)?.policy.clone(),
+            policy: self.policy_of(key, event)?.policy.clone(),
             segment: event.segment.clone(),
             time: event.time,
         })
@@ -105,17 +103,12 @@ impl Transaction<'_> {
                 Event::Matured(outcome)
             }
             Ok(None) if !record.event.shadow && !record.event.returns => {
-                self.missing(&record.event)?
+                self.missing(key, &record.event)?
             }
             _ => Event::Lapsed,
         };
-        let settled = OutcomeSoFar {
-            complete: Some(true),
-            ..OutcomeSoFar::default()
-        };
-        self.reported.insert(record.number, settled);
         let is_learned = matches!(event, Event::Matured(_));
-        self.write_report(key, record.number, event);
+        self.write_report(&record, event);
         if is_learned {
             self.charge(key, &record, &part.costs);
         }
@@ -146,7 +139,7 @@ impl Command for RecordAlarms {
                 settled: Some(true),
                 ..Change::default()
             };
-            transaction.write(key, Event::Changed(to_json(&settled)?));
+            transaction.edit(key, &Edit::Change(settled))?;
         }
         Ok(Reply::Ready(()))
     }
@@ -168,7 +161,7 @@ impl Command for RollOut {
                 share: Some(share),
                 ..Change::default()
             };
-            transaction.write(key, Event::Changed(to_json(&change)?));
+            transaction.edit(key, &Edit::Change(change))?;
         }
         Ok(Reply::Ready(()))
     }

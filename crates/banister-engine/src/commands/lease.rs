@@ -78,11 +78,10 @@ impl Command for GrantLease {
         let wanted = now.plus_seconds(0.5 * seconds)..=now.plus_seconds(seconds);
         let used = experiment.leases.last().map_or(0, |own| own.used);
         if let Some((number, lease)) = &experiment.leased
-            && wanted.contains(&lease.event.expires)
+            && wanted.contains(&lease.expires)
             && 2 * used < MOST
-            && Arc::ptr_eq(&lease.inputs, &experiment.inputs)
         {
-            return Ok(Reply::Ready((sent(experiment, *number, &lease.event), now)));
+            return Ok(Reply::Ready((sent(experiment, *number, lease), now)));
         }
         let time = transaction.drift_time(key);
         let experiment = transaction.state.experiment(&self.experiment)?;
@@ -227,7 +226,7 @@ impl Command for Expose {
         let experiment = transaction.state.experiment(&name)?;
         let prefix = prefix(experiment, lease);
         let draw = info.draw(event.key, [&prefix, unit], unit, published);
-        let (action, probability) = published.draw(draw);
+        let (action, _) = published.draw(draw);
         let drawn = info.action_name(&[], action);
         if drawn != exposure.arm {
             let allowed = format!("the lease gives `{unit}` the arm `{drawn}`");
@@ -259,19 +258,13 @@ impl Command for Expose {
         }
         *others += 1;
         let time = transaction.drift_time_at(key, made);
-        let (claims, excess) = published.claimed(action, false);
-        let decision = Arc::new(DecisionEvent {
+        let decision = DecisionEvent {
             policy: Some(lease),
-            action,
-            probability,
-            fallback: published.fallback,
-            draw,
             segment: segment.clone(),
             time,
-            claims,
-            excess,
             ..DecisionEvent::default()
-        });
+        };
+        let decision = Arc::new(decision.drawn(published, draw, action));
         match standing {
             // It has seen two arms.
             Some(record) => drop(transaction.move_unit(&record, decision, info)?),

@@ -24,12 +24,12 @@ pub use cancel::{Cancel, Cancelled};
 pub use decide::{Decide, Decided};
 pub use decision_request::{DecisionRequest, NamedAction, OfferedAction, RequestContext};
 pub use deliver::Deliver;
-pub use edit::{CreateExperiment, Edit, EditExperiment};
+pub use edit::{CreateExperiment, EditExperiment};
 pub use expire::Expire;
 pub(crate) use expire::{RecordAlarms, RollOut};
 pub use import::{ImportOutcomes, MOST_IMPORTED};
 pub use lease::{Expose, Exposed, GrantLease, LeaseRequest};
-pub use report::{OutcomeReport, Report, Reported};
+pub use report::{OutcomeReport, OutcomeStatus, Report, Reported};
 pub use transaction::Transaction;
 
 use crate::queries::ExperimentView;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::decision_request::{check_id, taken_action};
 use super::{Command, Reply, Transaction};
-use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest_of, shown_id};
+use crate::events::{Event, OutcomeEvent, OutcomeSoFar, Part, digest_of, named_costs, shown_id};
 use crate::refusal::Refusal;
 use crate::state::{
     AlarmRaised, DecisionRecord, Experiment, ExperimentInfo, Kind, MEASURED, check_names,
@@ -59,21 +59,40 @@ pub struct OutcomeReport {
     pub taken: Option<String>,
 }
 
-/// Outcome as known after a report.
-#[derive(Debug, Clone)]
+/// Outcome as far as known.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "OutcomeAnswer")]
 pub struct Reported {
-    /// Name of the decision in answers.
+    /// The decision.
     pub decision: String,
-    /// True once it is complete and learned.
-    pub complete: bool,
-    /// True while all of it was reported and waits until the decision's time to live is over.
-    pub pending: bool,
+    /// `partial` until everything is known, then `complete`; with a time to live `pending` until it is over.
+    pub status: OutcomeStatus,
+    /// The reward, if known.
     pub reward: Option<f64>,
-    /// One place per guardrail.
-    pub costs: Vec<Option<f64>>,
-    pub info: Arc<ExperimentInfo>,
-    /// Alarms that the report's own numbers raise: they lie outside their declared ranges.
+    /// The costs, as far as known.
+    pub costs: BTreeMap<String, Option<f64>>,
+    /// Alarms that this report raises: its numbers lie outside their declared ranges, and count as their ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<AlarmRaised>,
+}
+
+/// Status of an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OutcomeStatus {
+    /// Something is missing.
+    Partial,
+    /// Everything is known, and is learned when the decision's time to live is over.
+    Pending,
+    /// Everything is known and learned.
+    Complete,
+}
+
+impl Reported {
+    /// True once everything is known and learned.
+    pub fn is_complete(&self) -> bool {
+        self.status == OutcomeStatus::Complete
+    }
 }
 
 impl Command for Report {
@@ -145,7 +164,7 @@ impl Command for Report {
         part.taken = taken;
         if adds_up {
             return transaction
-                .add(&name, record, part, &report, info)
+                .add(&name, record, part, &report, &info)
                 .map(Reply::Ready);
         }
         let merged = merge(&info.costs, &known, &part).map_err(|contradiction| {
@@ -171,17 +190,26 @@ impl Command for Report {
             // would bias every estimate.
             let outcome = outcome.filter(|_| ttl.is_none());
             complete = outcome.is_some();
-            transaction.write_outcome(key, record.number, outcome, &merged);
+            let event = match outcome {
+                Some(outcome) => {
+                    *transaction.outcomes.entry(key).or_default() += 1;
+                    Event::Outcome(outcome)
+                }
+                None => Event::Part(merged.clone()),
+            };
+            transaction.write_report(&record, event);
             transaction.charge(key, &record, &merged.costs);
         }
         let is_whole = merged.reward.is_some() && merged.costs.iter().all(Option::is_some);
         Ok(Reply::Ready(Reported {
-            decision: shown_id(record.id.as_deref(), record.number),
-            complete,
-            pending: is_whole && !complete,
+            decision: report.decision,
+            status: match (complete, is_whole) {
+                (true, _) => OutcomeStatus::Complete,
+                (false, true) => OutcomeStatus::Pending,
+                (false, false) => OutcomeStatus::Partial,
+            },
             reward: merged.reward,
-            costs: merged.costs,
-            info,
+            costs: named_costs(&info.costs, &merged.costs),
             alarms,
         }))
     }
@@ -234,7 +262,6 @@ impl Transaction<'_> {
     ) -> Result<Option<f64>, Refusal> {
         let experiment = self.state.experiment(name)?;
         experiment.check_active("takes no more outcomes")?;
-        experiment.learner.check_backlog()?;
         let ttl = experiment.checked.declaration.ttl_seconds;
         // Whether a late report counts must not depend on when somebody looks for expired decisions.
         if let Some(ttl) = ttl
@@ -252,10 +279,10 @@ impl Transaction<'_> {
     fn add(
         &mut self,
         name: &str,
-        mut record: DecisionRecord,
+        record: DecisionRecord,
         part: Part,
         report: &OutcomeReport,
-        info: Arc<ExperimentInfo>,
+        info: &ExperimentInfo,
     ) -> Result<Reported, Refusal> {
         let Some(id) = &report.report else {
             let allowed = "reports on a unit are added up: give each an id of its own, so that one sent again counts once";
@@ -263,7 +290,7 @@ impl Transaction<'_> {
         };
         check_id("report", id)?;
         let number = digest_of(&(&report.event, id));
-        let mut so_far = std::mem::take(&mut record.outcome);
+        let mut so_far = &record.outcome;
         let known = so_far.reports.iter().find(|(own, _)| *own == number);
         if let Some((_, said)) = known {
             if *said != digest_of(&part) {
@@ -274,7 +301,7 @@ impl Transaction<'_> {
             }
         } else {
             if so_far.complete.is_some() {
-                return Err(closed(&so_far, &report.decision));
+                return Err(closed(so_far, &report.decision));
             }
             self.check_in_time(name, &record)?;
             if so_far.reports.len() >= MOST_REPORTS {
@@ -283,49 +310,23 @@ impl Transaction<'_> {
                     report.decision
                 )));
             }
-            so_far.add(&part, number);
-            self.reported.insert(record.number, so_far.clone());
             let event = Event::Added {
                 part,
                 report: number,
-                is_last: so_far.reports.len() == MOST_REPORTS,
+                is_last: so_far.reports.len() + 1 == MOST_REPORTS,
             };
-            self.write_report(info.key, record.number, event);
+            so_far = self.write_report(&record, event);
         }
         Ok(Reported {
             decision: report.decision.clone(),
-            complete: so_far.complete.is_some(),
-            pending: so_far.complete.is_none(),
+            status: match so_far.complete {
+                Some(_) => OutcomeStatus::Complete,
+                None => OutcomeStatus::Pending,
+            },
             reward: so_far.part.reward,
-            costs: so_far.part.costs,
-            info,
+            costs: named_costs(&info.costs, &so_far.part.costs),
             alarms: Vec::new(),
         })
-    }
-
-    /// Writes a complete outcome, or else the part that is known.
-    fn write_outcome(
-        &mut self,
-        experiment: u64,
-        decision: u64,
-        outcome: Option<OutcomeEvent>,
-        known: &Part,
-    ) {
-        let (so_far, event) = match outcome {
-            Some(outcome) => {
-                *self.outcomes.entry(experiment).or_default() += 1;
-                (OutcomeSoFar::from(&outcome), Event::Outcome(outcome))
-            }
-            None => {
-                let so_far = OutcomeSoFar {
-                    part: known.clone(),
-                    ..OutcomeSoFar::default()
-                };
-                (so_far, Event::Part(known.clone()))
-            }
-        };
-        self.reported.insert(decision, so_far);
-        self.write_report(experiment, decision, event);
     }
 
     /// Outcome of a decision, checked by the agent; `None` if some number is missing.
@@ -354,7 +355,7 @@ impl Transaction<'_> {
         let features = if action == event.action {
             event.features.clone()
         } else {
-            (experiment.inputs).numbers(action, &event.context, &event.candidates)
+            (experiment.info).numbers(action, &event.context, &event.candidates)
         };
         let outcome = OutcomeEvent {
             action,
@@ -384,7 +385,7 @@ fn part(
     adds_up: bool,
 ) -> Result<(Part, Vec<AlarmRaised>), Refusal> {
     let problem = &experiment.checked.standard;
-    let is_watched = experiment.learner.declared().view().monitor.is_some();
+    let is_watched = experiment.learner.view().monitor.is_some();
     let mut alarms = Vec::new();
     let mut check = |signal: usize, field: &str, x: f64| {
         let mut possible = problem.own_signals(signal).iter();

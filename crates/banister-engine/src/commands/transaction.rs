@@ -7,11 +7,12 @@ use rand_chacha::ChaCha12Rng;
 
 use crate::events::{
     Author, DecisionEvent, Event, LeaseEvent, OutcomeSoFar, PublishedPolicy, Record,
-    replay_reports, shown_id,
+    replay_reports, shown_id, to_json,
 };
 use crate::refusal::Refusal;
 use crate::state::{
-    Budgets, DecisionRecord, EngineState, Experiment, ExperimentStatus, Unit, reserve, worst_case,
+    Budgets, DecisionRecord, Edit, EngineState, Experiment, ExperimentStatus, OpenDecisions, Unit,
+    reserve, worst_case,
 };
 use crate::store::{Found, Key, Store, StoreError};
 use crate::time::{ClockSets, Timestamp};
@@ -39,11 +40,10 @@ pub struct Transaction<'a> {
     found: HashMap<(u64, Key), DecisionRecord>,
     /// Policies that this commit publishes, by experiment.
     pub(super) policies: HashMap<u64, (u64, Arc<PublishedPolicy>)>,
-    /// Decisions of this commit, by id and by number.
-    ids: HashMap<(u64, String), u64>,
-    decisions: HashMap<u64, DecisionRecord>,
+    /// Decisions of this commit.
+    made: OpenDecisions,
     /// Outcomes as this commit has changed them, by decision.
-    pub(super) reported: HashMap<u64, OutcomeSoFar>,
+    reported: HashMap<u64, OutcomeSoFar>,
     /// Number of outcomes that this commit completes, by experiment.
     pub(super) outcomes: HashMap<u64, u64>,
     /// Number of decisions that it makes, by experiment.
@@ -79,8 +79,7 @@ impl<'a> Transaction<'a> {
             job: 0,
             found: HashMap::new(),
             policies: HashMap::new(),
-            ids: HashMap::new(),
-            decisions: HashMap::new(),
+            made: OpenDecisions::keeping(usize::MAX),
             reported: HashMap::new(),
             outcomes: HashMap::new(),
             decided: HashMap::new(),
@@ -193,9 +192,20 @@ impl<'a> Transaction<'a> {
         self.push(experiment, None, None, event)
     }
 
-    /// Writes an event on a decision.
-    pub(super) fn write_report(&mut self, experiment: u64, decision: u64, event: Event) {
-        self.push(experiment, Some(decision), None, event);
+    /// Writes an edit of an experiment that was checked.
+    pub(super) fn edit(&mut self, experiment: u64, edit: &Edit) -> Result<(), Refusal> {
+        self.write(experiment, Event::Edited(to_json(edit)?));
+        Ok(())
+    }
+
+    /// Writes an event on a decision, and returns the outcome since.
+    pub(super) fn write_report(&mut self, record: &DecisionRecord, event: Event) -> &OutcomeSoFar {
+        let number = self.next_number();
+        let so_far = self.reported.entry(record.number);
+        let so_far = so_far.or_insert_with(|| record.outcome.clone());
+        so_far.take(number, &self.author, &event);
+        self.push(record.experiment, Some(record.number), None, event);
+        &self.reported[&record.number]
     }
 
     /// Writes a decision, and returns its number.
@@ -215,9 +225,6 @@ impl<'a> Transaction<'a> {
             let (problem, sets) = (&own.checked.standard, &self.clock_sets);
             reserve(budgets, problem, sets, self.time, number, &event);
         }
-        if let Some(id) = id {
-            self.ids.insert((experiment, id.clone()), number);
-        }
         // Ids and numbers are answered after this commit, but a caller who chose the id may report at once.
         let open = DecisionRecord {
             number,
@@ -228,7 +235,7 @@ impl<'a> Transaction<'a> {
             event,
             outcome: OutcomeSoFar::default(),
         };
-        self.decisions.insert(number, open);
+        self.made.keep(open);
         number
     }
 
@@ -251,6 +258,12 @@ impl<'a> Transaction<'a> {
         });
         self.events.push((self.author.clone(), event));
         number
+    }
+
+    /// Experiment by its key.
+    pub(super) fn experiment(&mut self, key: u64) -> Result<&mut Experiment, Refusal> {
+        let found = self.state.by_key(key);
+        found.ok_or_else(|| Refusal::unknown("experiment", key.to_string()))
     }
 
     /// Experiment that is not archived.
@@ -360,7 +373,7 @@ impl<'a> Transaction<'a> {
         });
         if !charges.is_empty() {
             budgets.charge(record.number, &charges);
-            self.write_report(experiment, record.number, Event::Charged(charges));
+            self.write_report(record, Event::Charged(charges));
         }
     }
 
@@ -368,11 +381,11 @@ impl<'a> Transaction<'a> {
     pub(super) fn decision(&mut self, experiment: u64, key: &Key) -> Option<DecisionRecord> {
         let number = match key {
             Key::Number(number) => Some(*number),
-            Key::Id(id) => (self.ids.get(&(experiment, id.clone())).copied())
+            Key::Id(id) => (self.made.number(experiment, id))
                 .or_else(|| self.state.open.number(experiment, id)),
         };
         if let Some(number) = number {
-            let open = self.decisions.get(&number);
+            let open = self.made.get(number);
             if let Some(open) = open.or_else(|| self.state.open.get(number)) {
                 return (open.experiment == experiment).then(|| self.as_reported(open));
             }
@@ -410,9 +423,10 @@ impl<'a> Transaction<'a> {
         Ok(record)
     }
 
-    /// Policy that a decision was drawn from.
+    /// Policy that a decision was drawn from; most were drawn from the latest.
     pub(super) fn policy_of(
         &mut self,
+        experiment: u64,
         event: &DecisionEvent,
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
         let number = match (&event.own, event.policy) {
@@ -420,7 +434,13 @@ impl<'a> Transaction<'a> {
             (None, Some(number)) => number,
             (None, None) => return Err(Refusal::unavailable("a decision has no policy")),
         };
-        if let Some((_, own)) = self.policies.values().find(|(own, _)| *own == number) {
+        let latest = self.state.by_key(experiment);
+        if let Some(own) = latest.and_then(|own| own.trace.latest.as_ref())
+            && own.number == number
+        {
+            return Ok(own.published.clone());
+        }
+        if let Some((_, own)) = (self.policies.get(&experiment)).filter(|own| own.0 == number) {
             return Ok(own.clone());
         }
         let record = self.store.get(number).map_err(Refusal::unavailable)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use banister::Claim;
+use banister::{Claim, Pending};
 use serde::{Deserialize, Serialize};
 
 use super::PublishedPolicy;
@@ -65,6 +65,33 @@ impl DecisionEvent {
             excess: self.excess.clone(),
             ..*self
         })
+    }
+
+    /// The decision with the action that a uniform number drew from a policy.
+    pub(crate) fn drawn(self, published: &PublishedPolicy, draw: f64, action: u32) -> Self {
+        let (claims, excess) = published.claimed(action, self.shadow);
+        Self {
+            action,
+            probability: published.probability(action),
+            fallback: published.fallback,
+            draw,
+            claims,
+            excess,
+            ..self
+        }
+    }
+
+    /// The decision to an agent, whose outcome comes later; with the probability of its policy's safe action, where
+    /// outcomes come in any order.
+    pub(crate) fn pending(&self, number: u64, safe_probability: Option<f64>) -> Pending<'_> {
+        Pending {
+            decision: number,
+            action: self.action as usize,
+            segment: self.segment.as_deref(),
+            safe_probability,
+            excess: &self.excess,
+            time: self.time,
+        }
     }
 
     /// Returns true if nothing was left out: every decision cites a policy, or has its own.

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 pub use decision::{Candidate, DecisionEvent, candidate_names};
 pub use import::Import;
 pub use outcome::{Charge, OutcomeEvent, OutcomeSoFar, Part, named_costs, replay_reports};
-pub(crate) use policy::relative_to_safe;
 pub use policy::{LeaseEvent, PolicyEstimates, PublishedPolicy};
+pub(crate) use policy::{RenderedPolicy, relative_to_safe};
 pub(crate) use record::to_json;
 pub use record::{Author, EventKind, Record, shown_id};
 
@@ -29,11 +29,8 @@ pub use record::{Author, EventKind, Record, shown_id};
 pub enum Event {
     /// An experiment was created, as this JSON declares ([`crate::Declaration`]).
     Created(String),
-    /// It was changed, as this JSON says ([`crate::Change`]).
-    Changed(String),
-    ArmRetired {
-        arm: u32,
-    },
+    /// It was changed, as this JSON says ([`crate::Edit`]).
+    Edited(String),
     /// A policy over arms was published; decisions cite it by its number.
     Policy(Arc<PublishedPolicy>),
     Decision(Arc<DecisionEvent>),
@@ -58,10 +55,6 @@ pub enum Event {
     },
     /// An alarm was raised, as this JSON says ([`crate::AlarmRaised`]).
     AlarmRaised(String),
-    /// A person acknowledged the alarms, with a note.
-    AlarmsAcknowledged(String),
-    /// An arm was added, as this JSON says ([`crate::NamedArm`]).
-    NewArm(String),
     /// The operator set the log's clock, from one time to another, in microseconds: no time passed in
     /// between. It belongs to no experiment.
     ClockSet {
@@ -70,15 +63,6 @@ pub enum Event {
     },
     /// Costs of a decision became known, and end its reservations.
     Charged(Vec<Charge>),
-    /// An arm has changed, as a person knows: what was learned of it is forgotten.
-    ArmForgotten {
-        arm: u32,
-    },
-    /// Other weights of an arm, as this JSON says ([`banister::ArmWeights`]).
-    WeightsTold {
-        arm: u32,
-        weights: String,
-    },
     /// One more report on a unit, the digest of what identifies it, and whether the unit may have no more.
     Added {
         part: Part,
@@ -114,15 +98,9 @@ impl Event {
 
     pub fn kind(&self) -> EventKind {
         match self {
-            Self::Created(_)
-            | Self::Changed(_)
-            | Self::NewArm(_)
-            | Self::ArmRetired { .. }
-            | Self::ArmForgotten { .. }
-            | Self::WeightsTold { .. }
-            | Self::AlarmRaised(_)
-            | Self::AlarmsAcknowledged(_)
-            | Self::ClockSet { .. } => EventKind::Experiment,
+            Self::Created(_) | Self::Edited(_) | Self::AlarmRaised(_) | Self::ClockSet { .. } => {
+                EventKind::Experiment
+            }
             Self::Policy(_) | Self::Leased(_) => EventKind::Policy,
             Self::Decision(_) => EventKind::Decision,
             // A decision is settled once, however often its unit is moved.

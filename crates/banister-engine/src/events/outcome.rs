@@ -92,7 +92,7 @@ pub struct OutcomeSoFar {
 
 impl OutcomeSoFar {
     /// Adds a unit's report to those before.
-    pub fn add(&mut self, part: &Part, report: u64) {
+    fn add(&mut self, part: &Part, report: u64) {
         let width = 1 + part.costs.len();
         self.counts.resize(width.max(self.counts.len()), 0);
         self.part.costs.resize(part.costs.len(), None);
@@ -107,15 +107,29 @@ impl OutcomeSoFar {
         Arc::make_mut(&mut self.reports).push((report, digest_of(part)));
     }
 
-    /// Takes up an event on its decision, and returns true if it leaves the outcome open.
-    pub(crate) fn take(&mut self, event: &Event) -> bool {
+    /// Takes up an event on its decision, by its number and author.
+    pub(crate) fn take(&mut self, number: u64, author: &Author, event: &Event) {
         match event {
             Event::Part(part) => self.part = part.clone(),
             Event::Added { part, report, .. } => self.add(part, *report),
-            Event::Charged(_) => {}
-            _ => return false,
+            Event::Moved { decision, .. } => {
+                self.complete = Some(true);
+                self.moved = Some((number, decision.clone()));
+            }
+            Event::Outcome(outcome) | Event::Matured(outcome) => {
+                let reports = std::mem::take(&mut self.reports);
+                *self = Self {
+                    reports,
+                    ..Self::from(outcome)
+                };
+            }
+            Event::Lapsed | Event::Missing { .. } => {
+                self.complete = Some(true);
+                // The engine itself settles what is over.
+                self.is_cancelled = author.name() != Author::ENGINE;
+            }
+            _ => {}
         }
-        true
     }
 
     /// The mean of a unit's reports, signal by signal.
@@ -153,27 +167,7 @@ pub fn replay_reports(reports: &[Record]) -> Result<OutcomeSoFar, Refusal> {
     let mut so_far = OutcomeSoFar::default();
     for record in reports {
         let (author, event) = record.read()?;
-        if so_far.take(&event) {
-            continue;
-        }
-        match event {
-            Event::Moved { decision, .. } => {
-                so_far.complete = Some(true);
-                so_far.moved = Some((record.number, decision));
-            }
-            Event::Outcome(outcome) | Event::Matured(outcome) => {
-                so_far = OutcomeSoFar {
-                    reports: std::mem::take(&mut so_far.reports),
-                    ..OutcomeSoFar::from(&outcome)
-                };
-            }
-            Event::Lapsed | Event::Missing { .. } => {
-                so_far.complete = Some(true);
-                // The engine itself settles what is over.
-                so_far.is_cancelled = author.name() != Author::ENGINE;
-            }
-            _ => {}
-        }
+        so_far.take(record.number, &author, &event);
     }
     Ok(so_far)
 }

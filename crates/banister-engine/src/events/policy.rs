@@ -3,20 +3,27 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use banister::Scope;
 use banister::decision::{GuardrailCertificate, SolverReport};
 use banister::solve::Status;
 use banister::toolkit::CheckedProblem;
 use banister::toolkit::Standard;
-use banister::{Agent, ArmEstimate, Claim, Decision, Error, Estimate, Fallback, Round};
+use banister::{
+    Agent, ArmEstimate, Ask, Choice, Claim, Decision, Error, Estimate, Fallback, Round,
+};
+use banister::{Problem, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::time::Timestamp;
 
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
 /// but untried arms share their probability.
 const MOST_KNOWN: usize = 64;
+
+/// Actions that an agent is asked about at once where decisions bring them: it looks through all that it is asked about
+/// for every one.
+const AT_ONCE: usize = 16;
 
 /// Estimate of an empty sum.
 const NOTHING: Estimate = Estimate {
@@ -35,9 +42,18 @@ pub struct PublishedPolicy {
     pub known: Vec<(u32, ArmEstimate)>,
     /// The policy's own reward and guardrails.
     pub estimates: PolicyEstimates,
-    /// The answer's part that all decisions of this policy share, once somebody asked.
+    /// It in answers, once somebody asked.
     #[serde(skip)]
-    pub rendered: OnceLock<String>,
+    pub(crate) rendered: OnceLock<RenderedPolicy>,
+}
+
+/// A policy over arms as JSON, which all decisions that are drawn from it share.
+#[derive(Debug, Serialize)]
+pub(crate) struct RenderedPolicy {
+    pub policy: Box<RawValue>,
+    pub certificate: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Box<RawValue>>,
 }
 
 /// Policies that were handed out to be drawn from elsewhere.
@@ -88,15 +104,37 @@ impl PolicyEstimates {
         safe: usize,
         belief: impl Fn(usize) -> Option<&'a ArmEstimate>,
     ) -> Self {
-        let mut total = Mixture::new(problem.guardrails.len());
+        let mut signals = vec![NOTHING; 1 + problem.guardrails.len()];
+        // Kept apart: a relative guardrail weighs it otherwise.
+        let mut on_safe = 0.0;
         for &(arm, probability) in policy {
             match belief(arm) {
-                Some(_) if arm == safe => total.safe = probability,
-                Some(own) => total.add(probability, own),
+                Some(_) if arm == safe => on_safe = probability,
+                Some(own) => {
+                    let own = std::iter::once(&own.reward).chain(&own.costs);
+                    for (total, own) in signals.iter_mut().zip(own) {
+                        *total = plus(*total, probability, own);
+                    }
+                }
                 None => {}
             }
         }
-        total.finish(problem, belief(safe))
+        let safe = belief(safe);
+        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
+            Some(safe) => plus(own, on_safe - factor, safe),
+            None => own,
+        };
+        let guardrails = problem.guardrails.iter().zip(&signals[1..]).enumerate();
+        Self {
+            reward: with_safe(signals[0], 0.0, safe.map(|own| &own.reward)),
+            guardrails: guardrails
+                .map(|(i, (guardrail, &own))| {
+                    let safe = safe.and_then(|safe| safe.costs.get(i));
+                    with_safe(own, guardrail.subtracted(), safe)
+                })
+                .collect(),
+            safe: safe.map(|own| own.reward),
+        }
     }
 }
 
@@ -121,25 +159,35 @@ impl PublishedPolicy {
     ) -> Result<Self, Error> {
         let mut decision = agent.decide(round)?.clone();
         let safe = agent.view().safe;
-        let mut known = Vec::new();
-        let mut total = Mixture::new(problem.guardrails.len());
-        let safe_belief = agent.estimate(round, safe);
-        for &(own, probability) in &decision.policy {
-            let Some(belief) = agent.estimate(round, own) else {
-                continue;
+        let mut known = Vec::with_capacity(decision.policy.len() + 1);
+        known.extend(
+            agent
+                .ask(Ask::Estimate(round, safe))
+                .estimate()
+                .map(|own| (safe as u32, own)),
+        );
+        for part in decision.policy.chunks(AT_ONCE) {
+            let offered = offered(round, part, &problem.declared);
+            let round = Round {
+                choice: offered.as_deref().map_or(round.choice, Choice::Offered),
+                ..*round
             };
-            if own == safe {
-                total.safe = probability;
-                continue;
-            }
-            total.add(probability, &belief);
-            if known.len() < MOST_KNOWN {
-                known.push((own as u32, belief));
+            for (place, &(own, _)) in part.iter().enumerate().filter(|(_, own)| own.0 != safe) {
+                let asked = if offered.is_some() { place } else { own };
+                let found = agent.ask(Ask::Estimate(&round, asked)).estimate();
+                known.extend(found.map(|found| (own as u32, found)));
             }
         }
-        let estimates = total.finish(problem, safe_belief.as_ref());
-        known.extend(safe_belief.map(|belief| (safe as u32, belief)));
         known.sort_by_key(|known| known.0);
+        let estimates = PolicyEstimates::of(problem, &decision.policy, safe, |action| {
+            let place = known.binary_search_by_key(&(action as u32), |own| own.0);
+            place.ok().map(|place| &known[place].1)
+        });
+        let mut others = 0;
+        known.retain(|own| {
+            others += usize::from(own.0 != safe as u32);
+            own.0 == safe as u32 || others <= MOST_KNOWN
+        });
         for g in &mut decision.guardrails {
             g.pessimistic_cost = bounded(g.pessimistic_cost);
             g.slack = bounded(g.slack);
@@ -300,56 +348,25 @@ impl PublishedPolicy {
     }
 }
 
+/// Features of some actions of a policy, where the round brought them.
+fn offered(round: &Round, part: &[(usize, f64)], problem: &Problem) -> Option<Vec<f64>> {
+    let Choice::Offered(features) = round.choice else {
+        return None;
+    };
+    let safe = problem.features.get(problem.safe)?;
+    let each = part.iter().map(|&(action, _)| {
+        let start = action * safe.len();
+        features.get(start..start + safe.len()).unwrap_or(safe)
+    });
+    Some(each.collect::<Vec<_>>().concat())
+}
+
 /// JSON knows no infinity: what overflowed is as large as a number can be.
 fn bounded(x: f64) -> f64 {
     if x.is_nan() {
         f64::MAX
     } else {
         x.clamp(f64::MIN, f64::MAX)
-    }
-}
-
-/// The beliefs of a policy's actions, weighted; the safe action's are kept apart, since a relative
-/// guardrail weighs them otherwise.
-struct Mixture {
-    /// Mean (if all have one), lower and upper end, of the reward and of every guardrail.
-    signals: Vec<Estimate>,
-    /// Probability of the safe action.
-    safe: f64,
-}
-
-impl Mixture {
-    fn new(guardrails: usize) -> Self {
-        Self {
-            signals: vec![NOTHING; 1 + guardrails],
-            safe: 0.0,
-        }
-    }
-
-    fn add(&mut self, p: f64, belief: &ArmEstimate) {
-        let estimates = std::iter::once(&belief.reward).chain(&belief.costs);
-        for (total, own) in self.signals.iter_mut().zip(estimates) {
-            *total = plus(*total, p, own);
-        }
-    }
-
-    fn finish(self, problem: &CheckedProblem, safe: Option<&ArmEstimate>) -> PolicyEstimates {
-        let with_safe = |own: Estimate, factor: f64, safe: Option<&Estimate>| match safe {
-            Some(safe) => plus(own, self.safe - factor, safe),
-            None => own,
-        };
-        let guardrails = problem.guardrails.iter().zip(&self.signals[1..]);
-        PolicyEstimates {
-            reward: with_safe(self.signals[0], 0.0, safe.map(|belief| &belief.reward)),
-            guardrails: guardrails
-                .enumerate()
-                .map(|(i, (guardrail, &own))| {
-                    let safe = safe.and_then(|belief| belief.costs.get(i));
-                    with_safe(own, guardrail.subtracted(), safe)
-                })
-                .collect(),
-            safe: safe.map(|belief| belief.reward),
-        }
     }
 }
 

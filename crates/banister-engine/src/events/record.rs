@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::time::Timestamp;
 
 /// First byte of every body.
-const VERSION: u8 = 11;
+const VERSION: u8 = 12;
 /// Bytes of a seal, the last of a body.
 const SEAL: usize = 8;
 

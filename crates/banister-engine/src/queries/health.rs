@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Query;
 use super::lift::{LiftsView, ReadLifts};
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, Experiment, Unit};
+use crate::state::{EngineState, Experiment, Unit};
 use crate::time::Timestamp;
 
 /// Reports of an arm from which on delays are compared.
@@ -18,7 +18,7 @@ const LATE: f64 = 2.0;
 const MANY: f64 = 0.5;
 
 /// Asks for the health of an experiment.
-pub struct ReadHealth(pub ReadLifts);
+pub struct ReadHealth(pub String);
 
 /// The health of an experiment.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -247,17 +247,12 @@ fn same_arms(lifts: &[ArmLift]) -> Check {
 impl Query for ReadHealth {
     type Answer = Health;
 
-    fn learner(&self) -> Option<&str> {
-        self.0.learner()
-    }
-
-    fn prepare(&mut self, learner: &mut Core) {
-        self.0.prepare(learner);
+    fn reads(&self) -> Option<&str> {
+        Some(&self.0)
     }
 
     fn answer(self, state: &mut EngineState) -> Result<Health, Refusal> {
-        let name = self.0.name.clone();
-        let lifts = self.0.answer(state)?;
-        Ok(Health::of(state.experiment(&name)?, &lifts))
+        let lifts = ReadLifts(self.0.clone()).answer(state)?;
+        Ok(Health::of(state.experiment(&self.0)?, &lifts))
     }
 }

@@ -1,31 +1,17 @@
 //! Lifts of the arms of an experiment, and its worth left.
 
-use std::sync::Arc;
-
+use banister::Ask;
 use banister::lift::{ArmLift, WorthLeft};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Query;
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState};
+use crate::state::EngineState;
 use crate::time::Timestamp;
 
 /// Asks for the lifts of an experiment.
-pub struct ReadLifts {
-    pub(super) name: Arc<str>,
-    /// As computed beside the writer.
-    found: Option<(Vec<ArmLift>, Option<WorthLeft>)>,
-}
-
-impl ReadLifts {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            found: None,
-        }
-    }
-}
+pub struct ReadLifts(pub String);
 
 /// Lifts of all arms over the safe one, and the worth left.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -61,19 +47,17 @@ fn in_words(left: &WorthLeft, reward: &str) -> String {
 impl Query for ReadLifts {
     type Answer = LiftsView;
 
-    fn learner(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn prepare(&mut self, learner: &mut Core) {
-        self.found = Some(worth(learner));
+    fn reads(&self) -> Option<&str> {
+        Some(&self.0)
     }
 
     fn answer(self, state: &mut EngineState) -> Result<LiftsView, Refusal> {
         let now = state.now;
-        let experiment = state.experiment(&self.name)?;
-        let found = self.found.unwrap_or_else(|| experiment.learner.with(worth));
-        let (lifts, worth_left) = found;
+        let experiment = state.experiment(&self.0)?;
+        let (lifts, worth_left) = (
+            (experiment.learner.ask(Ask::Lifts(None)).lifts()).unwrap_or_default(),
+            experiment.learner.ask(Ask::WorthLeft).worth_left(),
+        );
         let reward = experiment.checked.standard.signal_name(0);
         Ok(LiftsView {
             experiment: experiment.info.experiment.clone(),
@@ -85,8 +69,4 @@ impl Query for ReadLifts {
             settled: experiment.settled,
         })
     }
-}
-
-fn worth(learner: &mut Core) -> (Vec<ArmLift>, Option<WorthLeft>) {
-    (learner.agent.lifts(None), learner.agent.worth_left())
 }

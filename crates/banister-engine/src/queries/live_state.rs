@@ -1,10 +1,7 @@
 //! Live state of an experiment: the policy now, estimates of every arm, alarms and evidence.
 
-use std::sync::Arc;
-
 use banister::ArmEstimate;
 use banister::decision::{Certificate, SegmentCertificate};
-use banister::monitor::Monitor;
 use banister::toolkit::CheckedProblem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,24 +10,11 @@ use super::Query;
 use super::experiment::alarm;
 use crate::events::{PolicyEstimates, relative_to_safe};
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, Experiment, ForcedSafe, LearnedView, RecordedAlarm, Share};
+use crate::state::{EngineState, Experiment, ForcedSafe, Kind, RecordedAlarm, Share};
 use crate::time::Timestamp;
 
 /// Asks for the live state of an experiment.
-pub struct ReadState {
-    pub(super) name: Arc<str>,
-    /// The learned part, where the learner was asked beside the writer.
-    learned: Option<Result<LearnedView, Refusal>>,
-}
-
-impl ReadState {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            learned: None,
-        }
-    }
-}
+pub struct ReadState(pub String);
 
 /// Live state of an experiment: its policy now, estimates of every arm, alarms and evidence.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -97,40 +81,33 @@ pub struct EvidenceView {
 impl Query for ReadState {
     type Answer = ExperimentState;
 
-    fn learner(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn prepare(&mut self, learner: &mut Core) {
-        self.learned = Some(learner.view(None));
+    fn reads(&self) -> Option<&str> {
+        Some(&self.0)
     }
 
     fn answer(self, state: &mut EngineState) -> Result<ExperimentState, Refusal> {
         let (sets, now) = (state.clock_sets().clone(), state.now);
-        let experiment = state.experiment(&self.name)?;
-        let learned = match self.learned {
-            Some(learned) => learned?,
-            None => {
-                let time = experiment.drift_time(&sets, now, 0);
-                experiment.learner.with(|core| core.view(time))?
+        let experiment = state.experiment(&self.0)?;
+        let time = experiment.drift_time(&sets, now, 0);
+        let has_arms = experiment.info.kind == Kind::Arms && experiment.info.segments.is_none();
+        let (mut policy, mut estimates) = (None, Vec::new());
+        if has_arms {
+            let mut own = experiment.policy(time, None, &[], &[])?;
+            if !experiment.checked.declaration.shadow {
+                let budgets = experiment.budgets.clone();
+                own = experiment.allowed(&budgets, &sets, now, own);
             }
-        };
-        let policy = learned.policy.map(|policy| {
-            let budgets = experiment.budgets.clone();
-            if experiment.checked.declaration.shadow {
-                return policy;
-            }
-            experiment.allowed(&budgets, &sets, now, policy)
-        });
+            (policy, estimates) = (Some(own), experiment.learner.estimates(time));
+        }
         let latest = experiment.trace.latest.as_ref();
         let published = policy.or_else(|| latest.map(|latest| latest.published.clone()));
         let published = published.as_deref();
         let candidates = latest.map_or(&[][..], |latest| &latest.candidates);
         let info = &experiment.info;
         let safe = experiment.checked.safe;
-        let own_safe = learned.estimates.get(safe);
+        let own_safe = estimates.get(safe);
         let problem = &experiment.checked.standard;
-        let arms = learned.estimates.iter().zip(&experiment.arms).enumerate();
+        let arms = estimates.iter().zip(&experiment.arms).enumerate();
         let arms = arms.map(|(number, (own, arm))| {
             let shown = in_units_of_certificates(problem, own, own_safe, number == safe);
             let counts = experiment.missing.of(number).copied().unwrap_or_default();
@@ -150,7 +127,7 @@ impl Query for ReadState {
             experiment: info.experiment.clone(),
             number: experiment.number,
             time: now,
-            outcomes: learned.outcomes,
+            outcomes: experiment.learner.view().outcomes,
             policy: published.map(|p| info.policy(p, candidates)),
             certificate: published.map(|p| info.certificate(p)),
             estimates: published.map(|p| p.estimates.clone()),
@@ -158,13 +135,13 @@ impl Query for ReadState {
             arms: arms.collect(),
             alarm: alarm(experiment, &sets, now),
             alarms: experiment.open_alarms().cloned().collect(),
-            evidence: evidence(experiment, learned.monitor.as_ref()),
+            evidence: evidence(experiment),
         })
     }
 }
 
-fn evidence(experiment: &Experiment, monitor: Option<&Monitor>) -> Vec<EvidenceView> {
-    let Some(monitor) = monitor else {
+fn evidence(experiment: &Experiment) -> Vec<EvidenceView> {
+    let Some(monitor) = experiment.learner.view().monitor else {
         return Vec::new();
     };
     let guardrails = experiment.info.guardrails.iter().enumerate();

@@ -38,19 +38,16 @@ pub(crate) use ttl::ReadTtls;
 pub use ttl::{TtlStatus, Ttls};
 
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState};
+use crate::state::EngineState;
 
 /// Operation that only reads the state.
 pub trait Query: Send + 'static {
     type Answer: Send + 'static;
 
-    /// Experiment whose learner computes a part of the answer, beside the writer where it is detached.
-    fn learner(&self) -> Option<&str> {
+    /// Experiment that it reads as a whole: where that takes long, from a copy beside the writer.
+    fn reads(&self) -> Option<&str> {
         None
     }
-
-    /// Computes that part.
-    fn prepare(&mut self, _learner: &mut Core) {}
 
     /// Reads the answer. The state is mutable only because policies are computed when somebody asks.
     fn answer(self, state: &mut EngineState) -> Result<Self::Answer, Refusal>;

@@ -1,7 +1,5 @@
 //! A report on an experiment for outsiders: what was tried, what it earned, what it cost.
 
-use std::sync::Arc;
-
 use banister::ArmEstimate;
 use banister::lift::{ArmLift, LiftInterval};
 use schemars::JsonSchema;
@@ -12,17 +10,10 @@ use super::lift::{LiftsView, ReadLifts};
 use super::live_state::{ExperimentState, ReadState};
 use super::{ExperimentView, Query};
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, RecordedAlarm};
+use crate::state::{EngineState, RecordedAlarm};
 
 /// Asks for a report.
-pub struct ReadReport(ReadState, ReadLifts);
-
-impl ReadReport {
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        let name = name.into();
-        Self(ReadState::new(name.clone()), ReadLifts::new(name))
-    }
-}
+pub struct ReadReport(pub String);
 
 /// A report on an experiment.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -66,18 +57,14 @@ pub struct GuardrailReport {
 impl Query for ReadReport {
     type Answer = ExperimentReport;
 
-    fn learner(&self) -> Option<&str> {
-        self.0.learner()
-    }
-
-    fn prepare(&mut self, learner: &mut Core) {
-        self.0.prepare(learner);
-        self.1.prepare(learner);
+    fn reads(&self) -> Option<&str> {
+        Some(&self.0)
     }
 
     fn answer(self, state: &mut EngineState) -> Result<ExperimentReport, Refusal> {
-        let name = self.0.name.clone();
-        let (live, lift) = (self.0.answer(state)?, self.1.answer(state)?);
+        let name = self.0;
+        let live = ReadState(name.clone()).answer(state)?;
+        let lift = ReadLifts(name.clone()).answer(state)?;
         let (sets, now) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&name)?;
         let health = Health::of(experiment, &lift);

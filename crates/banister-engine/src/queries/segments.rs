@@ -1,7 +1,6 @@
 //! Segments as people look at them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use banister::toolkit::SegmentView;
 use banister::{ArmEstimate, Scope};
@@ -12,26 +11,14 @@ use super::Query;
 use super::live_state::in_units_of_certificates;
 use crate::events::PolicyEstimates;
 use crate::refusal::Refusal;
-use crate::state::{Core, EngineState, Experiment, SegmentsView};
+use crate::state::{EngineState, Experiment};
 use crate::time::Timestamp;
 
 /// Asks for segments of an experiment, those seen most often first; there are none where decisions have none.
 #[derive(Debug)]
 pub struct ReadSegments {
-    name: Arc<str>,
-    places: Range<usize>,
-    /// The learned part, where it was read beside the writer.
-    learned: Option<SegmentsView>,
-}
-
-impl ReadSegments {
-    pub fn new(name: impl Into<Arc<str>>, places: Range<usize>) -> Self {
-        Self {
-            name: name.into(),
-            places,
-            learned: None,
-        }
-    }
+    pub name: String,
+    pub places: Range<usize>,
 }
 
 /// Segments of an experiment, those seen most often first.
@@ -99,28 +86,21 @@ pub struct SegmentArm {
 impl Query for ReadSegments {
     type Answer = SegmentList;
 
-    fn learner(&self) -> Option<&str> {
+    fn reads(&self) -> Option<&str> {
         Some(&self.name)
-    }
-
-    fn prepare(&mut self, learner: &mut Core) {
-        self.learned = Some(learner.segments(None, self.places.clone()));
     }
 
     fn answer(self, state: &mut EngineState) -> Result<SegmentList, Refusal> {
         let (sets, time) = (state.clock_sets().clone(), state.now);
         let experiment = state.experiment(&self.name)?;
         let drift_time = experiment.drift_time(&sets, time, 0);
-        let (views, total) = match self.learned {
-            Some(learned) => learned,
-            None => (experiment.learner).with(|core| core.segments(drift_time, self.places)),
-        };
+        let views = experiment.learner.segments(drift_time, self.places);
         let rows = views.into_iter().map(|view| row(experiment, view));
         Ok(SegmentList {
             experiment: experiment.info.experiment.clone(),
             number: experiment.number,
             time,
-            total,
+            total: experiment.learner.segment_count().told_apart,
             segments: rows.collect(),
         })
     }

@@ -1,21 +1,24 @@
 //! Declared properties of an experiment that answers need.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use banister::decision::{Certificate, Promise};
+use banister::decision::{Certificate, Promise, SegmentCertificate};
 use banister::fields::Fields;
 use banister::lease::{self, Gate, Holdout};
 use banister::monitor::Assumption;
 use banister::toolkit::CheckedProblem;
-use banister::{Agent, Choice, ContextArms, Model, Registry as _};
+use banister::{Choice, Registry as _};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::to_raw_value;
 
 use super::declaration::{
     CheckedDeclaration, DeclaredContext, Kind, Rollout, Segments, Unit, round,
 };
-use crate::events::PublishedPolicy;
+use crate::events::{Candidate, PublishedPolicy, RenderedPolicy};
 
 /// Declared properties of an experiment that answers need; they change only when arms are added.
 #[derive(Debug)]
@@ -49,8 +52,6 @@ pub struct ExperimentInfo {
     pub fields: Option<Fields>,
     /// Length of the vector that identifies the action of an outcome.
     pub width: usize,
-    /// Length of the features that the agent learns from; 0 where it knows arms by number.
-    pub dimension: usize,
     pub problem: CheckedProblem,
     /// 1 − δ.
     pub confidence: f64,
@@ -100,7 +101,11 @@ impl ExperimentInfo {
     }
 
     /// A policy with names.
-    pub fn policy(&self, published: &PublishedPolicy, candidates: &[Option<String>]) -> Vec<Share> {
+    pub(crate) fn policy(
+        &self,
+        published: &PublishedPolicy,
+        candidates: &[Option<String>],
+    ) -> Vec<Share> {
         let entries = published.policy.iter();
         entries
             .map(|&(index, probability)| Share {
@@ -113,7 +118,7 @@ impl ExperimentInfo {
     }
 
     /// A certificate with names.
-    pub fn certificate(&self, published: &PublishedPolicy) -> Certificate {
+    pub(crate) fn certificate(&self, published: &PublishedPolicy) -> Certificate {
         published.certificate(&self.promises, self.assumptions.clone())
     }
 
@@ -122,6 +127,21 @@ impl ExperimentInfo {
         match &self.fields {
             Some(fields) => fields.vector(context).into(),
             None => context.into(),
+        }
+    }
+
+    /// Numbers by which the outcome of an action is learned; none for arms.
+    pub(crate) fn numbers(
+        &self,
+        action: u32,
+        context: &[f64],
+        candidates: &[Candidate],
+    ) -> Vec<f64> {
+        match (self.kind, candidates.get(action as usize)) {
+            (Kind::Arms, _) => Vec::new(),
+            (Kind::Context(_), _) => self.vector(context).into_owned(),
+            (Kind::Candidates(_), Some(candidate)) => candidate.features.clone(),
+            (Kind::Candidates(_), None) => self.safe_action.clone(),
         }
     }
 
@@ -151,11 +171,75 @@ pub struct Share {
     pub probability: f64,
 }
 
+/// A policy as answers show it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CertifiedPolicy {
+    /// The policy it was drawn from.
+    pub policy: Vec<Share>,
+    /// Certificate of the policy.
+    pub certificate: Certificate,
+    /// The segment that it was made in, where decisions have one, and its own part of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentCertificate>,
+}
+
+/// A policy with the names of its experiment and of its candidates; written as [`CertifiedPolicy`] when somebody asks.
+#[derive(Debug, Clone)]
+pub struct NamedPolicy {
+    pub own: Arc<PublishedPolicy>,
+    pub info: Arc<ExperimentInfo>,
+    /// Names of the candidates; empty for arms.
+    pub candidates: Vec<Option<String>>,
+}
+
+impl Deref for NamedPolicy {
+    type Target = PublishedPolicy;
+
+    fn deref(&self) -> &PublishedPolicy {
+        &self.own
+    }
+}
+
+impl NamedPolicy {
+    fn certified(&self) -> CertifiedPolicy {
+        CertifiedPolicy {
+            policy: self.info.policy(&self.own, &self.candidates),
+            certificate: self.info.certificate(&self.own),
+            segment: self.own.segment.clone(),
+        }
+    }
+}
+
+impl Serialize for NamedPolicy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !self.candidates.is_empty() {
+            // The names are this request's.
+            return self.certified().serialize(serializer);
+        }
+        if let Some(rendered) = self.own.rendered.get() {
+            return rendered.serialize(serializer);
+        }
+        let rendered = self.certified().rendered().map_err(S::Error::custom)?;
+        let rendered = self.own.rendered.get_or_init(|| rendered);
+        rendered.serialize(serializer)
+    }
+}
+
+impl CertifiedPolicy {
+    fn rendered(&self) -> serde_json::Result<RenderedPolicy> {
+        Ok(RenderedPolicy {
+            policy: to_raw_value(&self.policy)?,
+            certificate: to_raw_value(&self.certificate)?,
+            segment: self.segment.as_ref().map(to_raw_value).transpose()?,
+        })
+    }
+}
+
 pub(crate) fn info(
     key: u64,
     checked: &CheckedDeclaration,
     arms: Vec<String>,
-    agent: &dyn Agent,
+    assumptions: Vec<Assumption>,
 ) -> Arc<ExperimentInfo> {
     let guardrails = checked.declaration.guardrails.iter();
     let (unit, rollout) = (&checked.declaration.unit, &checked.declaration.rollout);
@@ -187,25 +271,10 @@ pub(crate) fn info(
             Kind::Context(numbers) => 1 + numbers,
             Kind::Arms => 1,
         },
-        dimension: match (checked.kind, checked.config.model()) {
-            (Kind::Candidates(d), _) => d,
-            (Kind::Context(numbers), Model::PerArm) => numbers,
-            (Kind::Context(numbers), Model::Shared) => ContextArms {
-                arms: checked.arms.len(),
-                safe: checked.safe,
-                numbers,
-            }
-            .dimension(),
-            (Kind::Arms, _) if !checked.config.takes_features() => 0,
-            (Kind::Arms, _) => {
-                let first = checked.arms.first().and_then(|arm| arm.features.as_ref());
-                first.map_or(checked.arms.len(), Vec::len)
-            }
-        },
         problem: checked.standard.clone(),
         confidence: round(1.0 - checked.config.delta()),
         // Those of the declaration: what was imported since is no part of a decision's answer.
-        assumptions: (agent.assumptions().into_iter())
+        assumptions: (assumptions.into_iter())
             .filter(|own| *own != Assumption::of_log())
             .map(|own| match &checked.declaration.unit {
                 Some(unit) if own.text.starts_with(INDEPENDENT) => Assumption {

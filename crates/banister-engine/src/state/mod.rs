@@ -4,7 +4,7 @@
 //! `events` and `store`; knows neither commands nor queries.
 //!
 //! Read this page's [`EngineState`], then `declaration/` (an experiment as declared, and its checks),
-//! `experiment/` (an experiment as folded), `learner/` (its agent and policies), `budget.rs` with `period.rs` (money over
+//! `experiment/` (an experiment as folded), `learner.rs` (its agent and policies), `budget.rs` with `period.rs` (money over
 //! time), `open.rs` (open decisions in memory), `history.rs` (the trace
 //! over time) and `snapshots.rs` (when snapshots are taken).
 
@@ -35,17 +35,16 @@ pub use declaration::{
     SegmentFields, Segments, Step, StopWhen, Tracked, Unit,
 };
 pub(crate) use declaration::{
-    LARGEST_FEATURE, MEASURED, check_label, check_length, check_names, round,
+    LARGEST_FEATURE, MEASURED, check_label, check_length, check_names, check_products, round,
 };
 pub(crate) use experiment::reserve;
 pub use experiment::{
-    AlarmRaised, ArmMissing, Assigned, Change, Counts, Delay, Experiment, ForcedSafe, Imported,
-    Latest, Missing, Notice, NoticeKind, RecordedAlarm,
+    AlarmRaised, Arm, ArmMissing, Assigned, Change, Counts, Delay, Edit, Experiment,
+    ExperimentStatus, ForcedSafe, Imported, Latest, Missing, Notice, NoticeKind, RecordedAlarm,
 };
-pub use experiment_info::{ExperimentInfo, Share};
+pub use experiment_info::{CertifiedPolicy, ExperimentInfo, NamedPolicy, Share};
 pub use history::{GuardrailPoint, History, Minute, Point};
-pub use learner::{Arm, ExperimentStatus, SegmentCount};
-pub(crate) use learner::{Core, Detached, LearnedView, PolicyInputs, SegmentsView};
+pub use learner::SegmentCount;
 pub(crate) use open::{DecisionRecord, OpenDecisions};
 pub use period::bounds as period_bounds;
 pub(crate) use snapshots::{SnapshotRound, restore_all};
@@ -68,8 +67,6 @@ pub struct EngineState {
     experiments: BTreeMap<u64, Experiment>,
     by_name: HashMap<String, u64>,
     pub(crate) open: OpenDecisions,
-    /// Place of learners beside the writer, where there is one.
-    pub(crate) detached: Option<Detached>,
     /// Set when folding has raised an alarm that no event records yet.
     pub(crate) has_alarms: bool,
 }
@@ -115,33 +112,11 @@ impl EngineState {
         self.by_name.contains_key(name)
     }
 
-    /// A state that keeps open decisions up to a size, and whose slow learners are beside the writer.
-    pub(crate) fn new(open_bytes: usize, detached: Option<Detached>) -> Self {
-        if let Some(detached) = &detached {
-            detached.clear();
-        }
+    /// A state that keeps open decisions up to a size.
+    pub(crate) fn new(open_bytes: usize) -> Self {
         Self {
             open: OpenDecisions::keeping(open_bytes),
-            detached,
             ..Self::default()
-        }
-    }
-
-    /// Collects results of learners beside the writer; an error says that one cannot go on.
-    pub(crate) fn look_for_news(&mut self) -> Result<(), String> {
-        if let Some(reason) = self.detached.as_ref().and_then(Detached::broken) {
-            return Err(reason);
-        }
-        let mut beside = (self.experiments.values()).filter(|e| e.learner.actor().is_some());
-        self.has_alarms |= beside.any(Experiment::has_unrecorded);
-        Ok(())
-    }
-
-    /// Moves the learner of an experiment beside the writer.
-    pub(crate) fn detach(&mut self, key: u64) -> Result<(), String> {
-        match (self.experiments.get_mut(&key), &self.detached) {
-            (Some(experiment), Some(detached)) => experiment.detach(detached),
-            _ => Ok(()),
         }
     }
 
@@ -156,20 +131,16 @@ impl EngineState {
             clock_sets: self.clock_sets.clone(),
             ..Self::default()
         };
-        copy.restore(experiment).ok()?;
+        copy.restore(experiment);
         Some(copy)
     }
 
     /// Adds an experiment.
-    pub(crate) fn restore(&mut self, mut experiment: Experiment) -> Result<(), String> {
-        if let Some(detached) = self.detached.as_ref().filter(|_| experiment.is_slow()) {
-            experiment.detach(detached)?;
-        }
+    pub(crate) fn restore(&mut self, experiment: Experiment) {
         let name = experiment.checked.declaration.name.clone();
         self.by_name.insert(name, experiment.key);
         self.has_alarms |= experiment.has_unrecorded();
         self.experiments.insert(experiment.key, experiment);
-        Ok(())
     }
 
     /// Takes up the times that the clock was set, newest first, from before the first event to be folded.
@@ -209,51 +180,38 @@ impl EngineState {
         event: Event,
     ) -> Result<(), String> {
         self.passed(record);
-        if let Event::ClockSet { from, to } = event {
-            self.clock_sets.push(record.number, from, to);
-            self.time = Timestamp(to);
-            self.now = self.time;
-            return Ok(());
-        }
-        if let Event::Created(json) = &event {
-            let experiment = Experiment::new(record, json)?;
-            return self.restore(experiment);
+        match event {
+            Event::ClockSet { from, to } => {
+                self.clock_sets.push(record.number, from, to);
+                self.time = Timestamp(to);
+                self.now = self.time;
+                return Ok(());
+            }
+            Event::Created(json) => {
+                self.restore(Experiment::new(record, &json)?);
+                return Ok(());
+            }
+            _ => {}
         }
         let experiment = (self.experiments.get_mut(&record.experiment))
             .ok_or("its experiment was never created")?;
-        match event {
-            Event::Policy(published) => {
-                experiment.number = record.number;
-                experiment.applied_policy(record.time, record.number, published);
-            }
-            Event::Decision(decision) => {
-                experiment.number = record.number;
-                let sets = &self.clock_sets;
-                experiment.applied_decision(record.time, record.number, &decision, sets)?;
-                self.has_alarms |= experiment.has_unrecorded();
-                self.open.insert(record, author, decision);
-            }
-            event => {
-                let is_answer = matches!(event, Event::AlarmsAcknowledged(_));
-                let is_report = matches!(
-                    event,
-                    Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
-                );
-                let reported = record.decision.filter(|_| is_report);
-                let open = reported.and_then(|number| self.open.get(number));
-                if let Some(open) = open.filter(|open| open.outcome.part == Part::default()) {
-                    experiment.count_delay(open.time, open.event.action, record.time);
-                }
-                if let Some(decision) = record.decision {
-                    self.open.follow(decision, &event);
-                }
-                experiment.apply(record, event)?;
-                if is_answer {
-                    experiment.acknowledged_by(author.name(), record.time);
-                }
-                self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
-            }
+        let is_report = matches!(
+            event,
+            Event::Part(_) | Event::Added { .. } | Event::Outcome(_)
+        );
+        let reported = record.decision.filter(|_| is_report);
+        let open = reported.and_then(|number| self.open.get(number));
+        if let Some(open) = open.filter(|open| open.outcome.part == Part::default()) {
+            experiment.count_delay(open.time, open.event.action, record.time);
         }
+        if let Some(decision) = record.decision {
+            self.open.follow(decision, record.number, &author, &event);
+        }
+        if let Event::Decision(decision) = &event {
+            self.open.insert(record, author.clone(), decision.clone());
+        }
+        experiment.apply(record, &author, event, &self.clock_sets)?;
+        self.has_alarms |= experiment.has_unrecorded() || experiment.should_look();
         Ok(())
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct OpenDecisions {
 }
 
 impl OpenDecisions {
-    pub(super) fn keeping(most: usize) -> Self {
+    pub(crate) fn keeping(most: usize) -> Self {
         Self {
             most,
             ..Self::default()
@@ -98,13 +98,16 @@ impl OpenDecisions {
     }
 
     /// Takes up an event on a decision; one that closes its outcome removes it.
-    pub(super) fn follow(&mut self, number: u64, event: &Event) {
-        let Some(open) = self.decisions.get_mut(&number) else {
+    pub(super) fn follow(&mut self, decision: u64, number: u64, author: &Author, event: &Event) {
+        let Some(open) = self.decisions.get_mut(&decision) else {
             return;
         };
         let before = open.bytes();
-        if !open.outcome.take(event) {
-            return self.remove(number);
+        open.outcome.take(number, author, event);
+        if open.outcome.complete.is_some() {
+            // With the bytes that it was taken up with.
+            self.bytes += open.bytes().saturating_sub(before);
+            return self.remove(decision);
         }
         self.bytes += open.bytes().saturating_sub(before);
         self.forget();

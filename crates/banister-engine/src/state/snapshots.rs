@@ -5,7 +5,6 @@
 //! are.
 
 use super::experiment::{InSnapshots, mark, read_mark};
-use super::learner::Detached;
 use super::{EngineState, Experiment};
 use crate::events::Record;
 use crate::store::{Snapshot, Store, StoreError};
@@ -102,15 +101,9 @@ impl SnapshotRound {
             let behind = state.experiments().filter(|own| self.is_behind(own));
             self.due = behind.map(|experiment| experiment.key).collect();
         }
-        let (number, detached) = (state.number, state.detached.clone());
-        for snapshot in detached.iter().flat_map(Detached::take_snapshots) {
-            self.keep(store, &snapshot?)?;
-        }
+        let number = state.number;
         if let Some(experiment) = self.due.pop().and_then(|key| state.by_key(key)) {
-            let snapshot = experiment.snapshot_soon(number, detached.as_ref());
-            if let Some(snapshot) = snapshot? {
-                self.keep(store, &snapshot)?;
-            }
+            self.keep(store, &experiment.snapshot(number)?)?;
         }
         if self.due.is_empty() && std::mem::take(&mut self.mark_is_due) {
             store.keep_snapshot(&mark(self.mark(state), &self.kept)?)?;

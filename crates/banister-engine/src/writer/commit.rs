@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Engine;
 use super::clock::read_clock;
-use super::job::{CommandJob, Job, Work};
+use super::job::{CommandJob, Commands, Job, Question, Work};
 use super::queue::{IDLE, WriterQueue};
 use crate::commands::{RecordAlarms, Transaction};
 use crate::events::{Author, Event};
@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 pub(super) struct NotCommitted;
 
 /// Charges each job for its own work, and for a part of the rest of the time by the events of each.
-fn charge(jobs: &mut [Box<dyn Job>], work: &[Work], spent: Duration) {
+fn charge(jobs: &mut [Box<dyn Commands>], work: &[Work], spent: Duration) {
     let own: Duration = work.iter().map(|own| own.time).sum();
     let events: usize = work.iter().map(|own| 1 + own.events).sum();
     let each = spent.saturating_sub(own).div_f64(events.max(1) as f64);
@@ -39,7 +39,7 @@ impl Engine {
                 self.record_alarms();
             } else {
                 self.serve(jobs);
-                self.serve(large.into_iter().collect());
+                self.serve(large.into_iter().map(Job::Commands).collect());
                 // Queries alone prove nothing about the log.
                 if self.platform.uptime().saturating_sub(self.seen) > IDLE {
                     self.catch_up();
@@ -47,9 +47,6 @@ impl Engine {
             }
         }
         self.snapshot_all();
-        if let Some(detached) = &self.detached {
-            detached.close();
-        }
         // Callers stop waiting for answers that will not come.
         drop(queue);
         self.platform.close();
@@ -57,24 +54,16 @@ impl Engine {
     }
 
     /// Serves jobs in runs: one that changes what others see has a commit of its own.
-    pub(super) fn serve(&mut self, jobs: Vec<Box<dyn Job>>) {
+    pub(super) fn serve(&mut self, jobs: Vec<Job>) {
         let mut run = Vec::new();
-        for mut job in jobs {
-            // Memory can be read whatever becomes of the log.
-            if let Some(state) = &mut self.state
-                && job.is_query()
-            {
-                let begun = self.platform.uptime();
-                match catch_unwind(AssertUnwindSafe(|| job.resolve(state))) {
-                    Ok(()) => {
-                        let spent = self.platform.uptime().saturating_sub(begun);
-                        charge(std::slice::from_mut(&mut job), &[Work::default()], spent);
-                        job.reply();
-                    }
-                    Err(_) => self.reset_state(),
+        for job in jobs {
+            let job = match job {
+                Job::Commands(job) => job,
+                Job::Query(question) => {
+                    self.answer(question);
+                    continue;
                 }
-                continue;
-            }
+            };
             let alone = job.is_alone();
             if alone && !run.is_empty() {
                 self.serve_run(std::mem::take(&mut run));
@@ -89,11 +78,25 @@ impl Engine {
         }
     }
 
+    /// Answers a query: memory can be read whatever becomes of the log.
+    fn answer(&mut self, question: Question) {
+        if self.state.is_none() {
+            self.catch_up();
+        }
+        let Some(state) = &mut self.state else {
+            let reason = self.outage.as_deref().unwrap_or("not opened yet");
+            return question(Err(Refusal::unavailable(reason)));
+        };
+        if catch_unwind(AssertUnwindSafe(|| question(Ok(state)))).is_err() {
+            self.reset_state();
+        }
+    }
+
     /// Serves jobs in one commit. Where it fails, nothing of them is written and all are refused.
-    fn serve_run(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+    fn serve_run(&mut self, mut jobs: Vec<Box<dyn Commands>>) {
         match self.try_commit(&mut jobs) {
             Ok(()) => {
-                jobs.into_iter().for_each(Job::reply);
+                jobs.into_iter().for_each(Commands::reply);
                 self.record_alarms();
             }
             Err(NotCommitted) => {
@@ -120,7 +123,10 @@ impl Engine {
     }
 
     /// Commits, and starts from the log again after a panic.
-    pub(super) fn try_commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
+    pub(super) fn try_commit(
+        &mut self,
+        jobs: &mut [Box<dyn Commands>],
+    ) -> Result<(), NotCommitted> {
         catch_unwind(AssertUnwindSafe(|| self.commit(jobs))).unwrap_or_else(|_| {
             self.reset_state();
             Err(NotCommitted)
@@ -128,7 +134,7 @@ impl Engine {
     }
 
     /// Executes jobs, makes what they write durable, and folds it.
-    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<(), NotCommitted> {
+    fn commit(&mut self, jobs: &mut [Box<dyn Commands>]) -> Result<(), NotCommitted> {
         let came = self.platform.uptime();
         let begun = loop {
             match self.begin() {
@@ -156,7 +162,7 @@ impl Engine {
     }
 
     /// Executes jobs in a transaction that has begun.
-    fn write(&mut self, jobs: &mut [Box<dyn Job>], now: Timestamp) -> Result<(), StoreError> {
+    fn write(&mut self, jobs: &mut [Box<dyn Commands>], now: Timestamp) -> Result<(), StoreError> {
         let (Some(store), Some(state)) = (&mut self.store, &mut self.state) else {
             return Err(StoreError::new("not open"));
         };

@@ -24,36 +24,65 @@ pub struct Work {
 /// Takes the work that was done for a caller.
 pub type Meter = Arc<dyn Fn(Work) + Send + Sync>;
 
-/// Commands or a query that are answered together.
-pub(super) trait Job: Send {
+/// Work in the queue.
+pub(super) enum Job {
+    Commands(Box<dyn Commands>),
+    /// A query: it needs nothing but the state in memory.
+    Query(Question),
+}
+
+/// Answers a query from the state, or with the reason for which there is none.
+pub(super) type Question = Box<dyn FnOnce(Result<&mut EngineState, Refusal>) + Send>;
+
+/// Makes a query something to be answered; `reply` is called on the writer's thread, or on one that reads a copy.
+pub(super) fn question<Q: Query>(
+    query: Q,
+    meter: Option<Meter>,
+    reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
+) -> Question {
+    Box::new(move |state| {
+        let state = match state {
+            Ok(state) => state,
+            Err(reason) => return reply(Err(reason)),
+        };
+        let copy = query.reads().and_then(|name| state.copy_of(name));
+        let answer = move |state: &mut EngineState| {
+            let begun = Instant::now();
+            let answer = query.answer(state);
+            let time = begun.elapsed();
+            (meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));
+            reply(answer);
+        };
+        match copy {
+            None => answer(state),
+            // Callers bound their number: at a lower priority they would not be answered on a busy machine. Where there
+            // is no thread, the caller hears nothing more.
+            Some(mut copy) => drop(std::thread::Builder::new().spawn(move || answer(&mut copy))),
+        }
+    })
+}
+
+/// Commands that are answered together.
+pub(super) trait Commands: Send {
     /// Number of commands.
-    fn len(&self) -> usize {
-        1
-    }
+    fn len(&self) -> usize;
 
-    /// True if it needs nothing but the state in memory.
-    fn is_query(&self) -> bool {
-        false
-    }
+    /// True if they need a commit of their own.
+    fn is_alone(&self) -> bool;
 
-    /// True if it needs a commit of its own.
-    fn is_alone(&self) -> bool {
-        false
-    }
+    /// Announces the decisions that they read.
+    fn prepare(&self, transaction: &mut Transaction);
 
-    /// Announces the decisions that it reads.
-    fn prepare(&self, _transaction: &mut Transaction) {}
+    /// Executes them in the transaction.
+    fn execute(&mut self, transaction: &mut Transaction);
 
-    /// Executes its commands in the transaction.
-    fn execute(&mut self, _transaction: &mut Transaction) {}
-
-    /// Takes the work that is done for it.
+    /// Takes the work that is done for them.
     fn meter(&mut self) -> &mut Option<Meter>;
 
-    /// Makes its answers, once what it wrote is folded.
+    /// Makes the answers, once what they wrote is folded.
     fn resolve(&mut self, state: &mut EngineState);
 
-    /// Sends its answers.
+    /// Sends the answers.
     fn reply(self: Box<Self>);
 
     /// Sends a refusal in place of every answer.
@@ -89,7 +118,7 @@ impl<C: Command> CommandJob<C> {
     }
 }
 
-impl<C: Command> Job for CommandJob<C> {
+impl<C: Command> Commands for CommandJob<C> {
     fn len(&self) -> usize {
         self.count
     }
@@ -129,64 +158,5 @@ impl<C: Command> Job for CommandJob<C> {
 
     fn refuse(self: Box<Self>, reason: &Refusal) {
         (self.send)((0..self.count).map(|_| Err(reason.clone())).collect());
-    }
-}
-
-pub(super) struct QueryJob<Q: Query> {
-    meter: Option<Meter>,
-    query: Option<Q>,
-    answer: Option<Result<Q::Answer, Refusal>>,
-    /// What it is to be read from beside the writer.
-    copy: Option<EngineState>,
-    send: Channel<Result<Q::Answer, Refusal>>,
-}
-
-impl<Q: Query> QueryJob<Q> {
-    pub(super) fn new(query: Q, send: Channel<Result<Q::Answer, Refusal>>) -> Self {
-        Self {
-            meter: None,
-            query: Some(query),
-            answer: None,
-            copy: None,
-            send,
-        }
-    }
-}
-
-impl<Q: Query> Job for QueryJob<Q> {
-    fn is_query(&self) -> bool {
-        true
-    }
-
-    fn meter(&mut self) -> &mut Option<Meter> {
-        &mut self.meter
-    }
-
-    fn resolve(&mut self, state: &mut EngineState) {
-        let name = self.query.as_ref().and_then(Query::learner);
-        self.copy = name.and_then(|name| state.copy_of(name));
-        if self.copy.is_none() {
-            self.answer = self.query.take().map(|query| query.answer(state));
-        }
-    }
-
-    fn reply(self: Box<Self>) {
-        if let Some(answer) = self.answer {
-            return (self.send)(answer);
-        }
-        // Callers bound their number: at a lower priority they would not be answered on a busy machine. Where there is no
-        // thread, the caller hears nothing more.
-        let _ = std::thread::Builder::new().spawn(move || {
-            let begun = Instant::now();
-            if let (Some(query), Some(mut copy)) = (self.query, self.copy) {
-                (self.send)(query.answer(&mut copy));
-            }
-            let time = begun.elapsed();
-            (self.meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));
-        });
-    }
-
-    fn refuse(self: Box<Self>, reason: &Refusal) {
-        (self.send)(Err(reason.clone()));
     }
 }

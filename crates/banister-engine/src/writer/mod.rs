@@ -25,7 +25,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
 
 use crate::events::Author;
-use crate::state::{AlarmRaised, Detached, EngineState, SnapshotRound};
+use crate::state::{AlarmRaised, EngineState, SnapshotRound};
 use crate::store::{Database, Readers, Store, StoreError};
 use clock::Clock;
 pub use job::{Meter, Work};
@@ -96,11 +96,6 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (handle, queue) = queue(options.queue);
         let listener = handle.clone();
-        let detached = Detached::start(Box::new(move || {
-            listener.catch_up();
-        }))?;
-        let handle = handle.beside(detached.clone());
-        let listener = handle.clone();
         database.listen(Box::new(move || listener.catch_up()));
         let readers = Arc::new(Readers::new(database.clone()));
         background::start_expiry(readers.clone(), handle.by(Author::engine()))?;
@@ -111,7 +106,6 @@ impl Writer {
         };
         let rng = ChaCha12Rng::from_rng(&mut rand::rng());
         let mut engine = Engine::new(Box::new(machine), options, monitor, rng);
-        engine.detached = Some(detached);
         let thread = std::thread::Builder::new()
             .name("banister-engine".into())
             .spawn(move || engine.run(queue))?;
@@ -162,8 +156,6 @@ struct Engine {
     monitor: Box<dyn Monitor>,
     /// Name of the log, once it was open: another one is not taken for it.
     id: Option<String>,
-    /// Learners beside this thread.
-    detached: Option<Detached>,
     /// `None` during an outage.
     store: Option<Box<dyn Store>>,
     /// `None` before the log is folded for the first time, and after a defect.
@@ -195,7 +187,6 @@ impl Engine {
             options,
             monitor,
             id: None,
-            detached: None,
             store: None,
             state: None,
             rng,

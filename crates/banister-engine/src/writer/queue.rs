@@ -6,12 +6,11 @@ use std::sync::mpsc::{
 };
 use std::time::{Duration, Instant};
 
-use super::job::{CommandJob, Job, Meter, QueryJob, Work};
-use crate::commands::{Command, Decide, Decided};
+use super::job::{CommandJob, Commands, Job, Meter, question};
+use crate::commands::Command;
 use crate::events::Author;
 use crate::queries::Query;
 use crate::refusal::Refusal;
-use crate::state::Detached;
 
 /// Most commands of one batch; more wait for the next.
 const MOST_COMMANDS: usize = 4096;
@@ -25,7 +24,7 @@ pub(super) const IDLE: Duration = Duration::from_millis(250);
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 enum Message {
-    Job(Box<dyn Job>),
+    Job(Job),
     CatchUp,
     /// Damage was found in the log.
     Damaged(String),
@@ -44,8 +43,6 @@ pub struct WriterHandle {
     author: Author,
     /// Takes the time that the writer spends for its caller.
     meter: Option<Meter>,
-    /// Learners beside the writer.
-    detached: Option<Detached>,
 }
 
 /// Makes a queue that holds `length` jobs.
@@ -63,7 +60,6 @@ pub(super) fn queue(length: usize) -> (WriterHandle, WriterQueue) {
         sender,
         author,
         meter: None,
-        detached: None,
     };
     (handle, queue)
 }
@@ -85,57 +81,6 @@ impl WriterHandle {
         }
     }
 
-    /// Charges for a computation beside the writer.
-    fn timed<T>(&self, compute: impl FnOnce() -> T) -> T {
-        let begun = Instant::now();
-        let (done, time) = (compute(), begun.elapsed());
-        (self.meter.iter()).for_each(|meter| meter(Work { time, events: 0 }));
-        done
-    }
-
-    /// Handle that knows the learners beside the writer.
-    pub(super) fn beside(self, detached: Detached) -> Self {
-        Self {
-            detached: Some(detached),
-            ..self
-        }
-    }
-
-    /// Asks for decisions of one experiment. Where they take long they are computed beside the writer, as
-    /// long as `is_wanted`, and only written by it.
-    pub fn decide(
-        &self,
-        commands: Vec<Decide>,
-        is_wanted: impl Fn() -> bool + Send + 'static,
-        reply: impl FnOnce(Vec<Result<Decided, Refusal>>) + Send + 'static,
-    ) -> Result<(), Busy> {
-        let name = commands.first().map(|command| command.experiment.clone());
-        let Some(actor) = name.and_then(|name| self.detached.as_ref()?.find(&name)) else {
-            return self.execute(commands, reply);
-        };
-        let handle = self.clone();
-        let mut waiting = commands.into_iter();
-        let mut prepared = Vec::with_capacity(waiting.len());
-        let mut reply = Some(reply);
-        let asked = actor.ask(Box::new(move |core| {
-            if !is_wanted() {
-                return true;
-            }
-            if let Some(command) = waiting.next() {
-                prepared.push(handle.timed(|| command.prepared(core)));
-            }
-            if waiting.len() > 0 {
-                return false;
-            }
-            if let Some(reply) = reply.take() {
-                // If the queue is full the caller hears nothing more, as from one that stopped.
-                let _ = handle.execute(std::mem::take(&mut prepared), reply);
-            }
-            true
-        }));
-        if asked { Ok(()) } else { Err(Busy) }
-    }
-
     /// Queues commands that are executed in one commit. `reply` is called on the writer's thread, once
     /// everything that they wrote is durable; if the writer is gone it is dropped.
     pub fn execute<C: Command>(
@@ -143,37 +88,22 @@ impl WriterHandle {
         commands: Vec<C>,
         reply: impl FnOnce(Vec<Result<C::Answer, Refusal>>) + Send + 'static,
     ) -> Result<(), Busy> {
-        let author = self.author.clone();
-        self.send(CommandJob::new(author, commands, Box::new(reply)))
+        let mut job = CommandJob::new(self.author.clone(), commands, Box::new(reply));
+        job.meter().clone_from(&self.meter);
+        self.send(Job::Commands(Box::new(job)))
     }
 
-    /// Queues a query; `reply` is called on the writer's thread. Where the query needs a learner that is beside the
-    /// writer, it is prepared there.
+    /// Queues a query; `reply` is called on the writer's thread, or on one that reads a copy beside it.
     pub fn query<Q: Query>(
         &self,
         query: Q,
         reply: impl FnOnce(Result<Q::Answer, Refusal>) + Send + 'static,
     ) -> Result<(), Busy> {
-        let actor = (query.learner()).and_then(|name| self.detached.as_ref()?.find(name));
-        let Some(actor) = actor else {
-            return self.send(QueryJob::new(query, Box::new(reply)));
-        };
-        let handle = self.clone();
-        let mut asked = Some((query, reply));
-        let asked = actor.ask(Box::new(move |core| {
-            if let Some((mut query, reply)) = asked.take() {
-                handle.timed(|| query.prepare(core));
-                // If the queue is full the caller hears nothing more, as from one that stopped.
-                let _ = handle.send(QueryJob::new(query, Box::new(reply)));
-            }
-            true
-        }));
-        if asked { Ok(()) } else { Err(Busy) }
+        self.send(Job::Query(question(query, self.meter.clone(), reply)))
     }
 
-    fn send(&self, mut job: impl Job + 'static) -> Result<(), Busy> {
-        job.meter().clone_from(&self.meter);
-        match self.sender.try_send(Message::Job(Box::new(job))) {
+    fn send(&self, job: Job) -> Result<(), Busy> {
+        match self.sender.try_send(Message::Job(job)) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(_)) => Err(Busy),
         }
@@ -239,7 +169,7 @@ fn wait<A>(
 pub(super) struct WriterQueue {
     receiver: Receiver<Message>,
     /// Jobs of very many commands, one a commit.
-    large: VecDeque<Box<dyn Job>>,
+    large: VecDeque<Box<dyn Commands>>,
     /// Jobs of the last batch.
     last: usize,
     is_closed: bool,
@@ -262,7 +192,7 @@ impl WriterQueue {
     ///
     /// Where many ask at once, waiting a moment makes one commit of what would be several: at most half as long as a
     /// commit takes, so that no caller waits much longer, and not at all where one asks alone.
-    pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Box<dyn Job>> {
+    pub(super) fn next(&mut self, commit_time: Duration) -> Vec<Job> {
         let mut jobs = Vec::new();
         let has_time = self.large.is_empty();
         let mut count = self.receive(if has_time { IDLE } else { Duration::ZERO }, &mut jobs);
@@ -289,12 +219,12 @@ impl WriterQueue {
     }
 
     /// The next large job: it has its turn after others, who wait for no more than one.
-    pub(super) fn next_large(&mut self) -> Option<Box<dyn Job>> {
+    pub(super) fn next_large(&mut self) -> Option<Box<dyn Commands>> {
         self.large.pop_front()
     }
 
     /// Receives one message if one comes in time; returns the number of commands that it brought.
-    fn receive(&mut self, wait: Duration, jobs: &mut Vec<Box<dyn Job>>) -> usize {
+    fn receive(&mut self, wait: Duration, jobs: &mut Vec<Job>) -> usize {
         let message = if wait.is_zero() {
             self.receiver.try_recv().ok()
         } else {
@@ -305,14 +235,18 @@ impl WriterQueue {
             }
         };
         match message {
-            Some(Message::Job(job)) => {
+            Some(Message::Job(Job::Commands(job))) => {
                 let count = job.len();
                 if count > SHARING {
                     self.large.push_back(job);
                 } else {
-                    jobs.push(job);
+                    jobs.push(Job::Commands(job));
                 }
                 count
+            }
+            Some(Message::Job(query)) => {
+                jobs.push(query);
+                1
             }
             Some(Message::CatchUp) | None => 0,
             Some(Message::Damaged(reason)) => {

@@ -76,10 +76,6 @@ impl Engine {
             let reading = read_clock(&mut self.clock, state, (now, self.platform.uptime()), false);
             self.monitor.clock(self.clock.skew());
             reading?;
-            if let Err(reason) = state.look_for_news() {
-                self.state = None;
-                return Err(StoreError::new(reason));
-            }
             // Reading proves nothing about writing.
             match self.outage {
                 None => Ok(()),
@@ -104,7 +100,7 @@ impl Engine {
         };
         store.check_count()?;
         let last = store.last()?;
-        let mut state = EngineState::new(self.options.open_bytes, self.detached.clone());
+        let mut state = EngineState::new(self.options.open_bytes);
         let restored = restore_all(&mut **store, last)?;
         for (key, reason) in &restored.unusable {
             self.monitor.notice(&format!(
@@ -120,7 +116,7 @@ impl Engine {
         state.restore_clock(&sets).map_err(StoreError::new)?;
         self.round = SnapshotRound::after(&restored, last);
         for (_, experiment) in restored.experiments {
-            state.restore(experiment).map_err(StoreError::new)?;
+            state.restore(experiment);
         }
         state.follow(&mut **store, last, |_| Ok(()))?;
         // Nothing is decided on a log that may be damaged; what is older than that is verified beside the writer.

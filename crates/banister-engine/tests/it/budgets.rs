@@ -81,6 +81,7 @@ fn is_exhausted<T>(answer: &Result<T, Refusal>) -> bool {
             guardrail,
             reason,
             retry_after,
+            ..
         }) => {
             assert_eq!(guardrail, "errors");
             assert!(
@@ -278,9 +279,9 @@ fn only_the_safe_action_goes_beyond(place: &Place) {
             let worst = policy.map(|entry| worst[entry.0]).fold(0.0, f64::max);
             assert!(before.remaining >= worst - 1e-12, "{before:?} {worst}");
         }
-        explored += f64::from(u8::from(decided.action != 0));
+        explored += f64::from(u8::from(decided.index != 0));
         // The safe arm goes on earning nothing.
-        let (action, reward) = (decided.action as usize, u8::from(decided.action != 0));
+        let (action, reward) = (decided.index as usize, u8::from(decided.index != 0));
         let cost = [0.1, 0.4, 0.2][action];
         let report = json!({"reward": reward, "costs": {"errors": cost}});
         engine.report("x", &id, report).unwrap();

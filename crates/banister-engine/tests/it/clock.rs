@@ -107,7 +107,8 @@ fn decisions_are_as_old_after_the_clock_was_set_as_before(place: &Place) {
     let engine = Engine::start(&place.database);
     until("the log is read", || engine.show("x").is_ok());
     let cost = json!({"costs": {"errors": 0}});
-    assert!(engine.report("x", "a", cost).unwrap().pending);
+    let reported = engine.report("x", "a", cost).unwrap();
+    assert_eq!(reported.status, banister_engine::OutcomeStatus::Pending);
     assert_eq!(engine.show("x").unwrap().counts.expired, 0);
     engine.stop();
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());

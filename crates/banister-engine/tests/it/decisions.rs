@@ -2,8 +2,12 @@
 
 use crate::common;
 
-use banister_engine::{Decide, DecisionRequest, ExperimentState, Refusal, Report};
-use common::engine::{Either, EitherAnswer, Engine, check, conflict, field, plain, said, unknown};
+use banister_engine::{
+    Author, Decide, DecisionRequest, Event, EventKind, ExperimentState, Refusal, Report, Span,
+};
+use common::engine::{
+    Caller, Either, EitherAnswer, Engine, check, conflict, field, plain, said, unknown,
+};
 use common::{Place, both, whole};
 use serde_json::{Value, json};
 
@@ -15,6 +19,7 @@ both!(
     parts_are_held_until_complete_in_any_order,
     reports_are_checked,
     shadow_mode_learns_from_what_was_taken,
+    authors_own_their_decisions,
 );
 
 /// Two guardrails beside the reward: outcomes of three parts.
@@ -47,7 +52,7 @@ fn a_decision_is_made_once_per_id(place: &Place) {
         assert_eq!(again.action, first.action);
         assert_eq!(again.probability, first.probability);
         assert_eq!(again.published.policy, first.published.policy);
-        assert_eq!(again.shown_id(), "a");
+        assert_eq!(again.id, "a");
     };
     same(engine.decide("x", "a").unwrap());
     // The same id, another request; the same id of another experiment.
@@ -55,7 +60,7 @@ fn a_decision_is_made_once_per_id(place: &Place) {
     assert_ne!(engine.decide("y", "a").unwrap().number, first.number);
     // Without an id every request is a new one.
     let anonymous = engine.decide_with("x", json!({})).unwrap();
-    assert_eq!(anonymous.shown_id(), format!("@{}", anonymous.number));
+    assert_eq!(anonymous.id, format!("@{}", anonymous.number));
     assert_ne!(
         engine.decide_with("x", json!({})).unwrap().number,
         anonymous.number
@@ -110,7 +115,7 @@ fn requests_of_one_commit_see_each_other(place: &Place) {
         .collect();
     assert_eq!(numbers[0], numbers[1]);
     let complete = |answer: &Result<EitherAnswer, Refusal>| match answer {
-        Ok(EitherAnswer::Outcome(reported)) => Some(reported.complete),
+        Ok(EitherAnswer::Outcome(reported)) => Some(reported.is_complete()),
         _ => None,
     };
     let shown: Vec<Option<bool>> = answers.iter().map(complete).collect();
@@ -132,13 +137,13 @@ fn decisions_keep_what_they_promise(place: &Place) {
         assert_eq!(decided.published.outcomes, i);
         assert_eq!(decided.published.guardrails.len(), 2);
         played.insert(decided.action);
-        let new = f64::from(u8::from(decided.action == 1));
+        let new = f64::from(u8::from(decided.index == 1));
         let report = json!({"reward": new, "costs": {"errors": 0.1, "latency": 100}});
         assert!(
             engine
                 .report("x", &format!("d{i}"), report)
                 .unwrap()
-                .complete
+                .is_complete()
         );
     }
     assert!(played.len() > 1, "it never tried anything but {played:?}");
@@ -151,7 +156,7 @@ fn an_outcome_counts_once(place: &Place) {
     let outcome = json!({"reward": 1, "costs": {"errors": 0}});
     for _ in 0..3 {
         let reported = engine.report("x", "a", outcome.clone()).unwrap();
-        assert!(reported.complete);
+        assert!(reported.is_complete());
         assert_eq!(reported.decision, "a");
     }
     // By its number, and what is known already in parts.
@@ -161,7 +166,7 @@ fn an_outcome_counts_once(place: &Place) {
         engine
             .report("x", "a", json!({"reward": 1}))
             .unwrap()
-            .complete
+            .is_complete()
     );
     let reason = conflict(engine.report("x", "a", json!({"reward": 0.5})));
     assert!(reason.contains("`reward` is 1, not 0.5"), "{reason}");
@@ -170,7 +175,7 @@ fn an_outcome_counts_once(place: &Place) {
     assert_eq!(outcomes(&engine), 1);
     engine.stop();
     let engine = Engine::start(&place.database);
-    assert!(engine.report("x", "a", outcome).unwrap().complete);
+    assert!(engine.report("x", "a", outcome).unwrap().is_complete());
     conflict(engine.report("x", "a", json!({"reward": 0.5})));
     assert_eq!(outcomes(&engine), 1);
 }
@@ -197,19 +202,22 @@ fn parts_are_held_until_complete_in_any_order(place: &Place) {
         for (told, &part) in order.iter().enumerate() {
             assert_eq!(outcomes(&engine), i);
             let reported = engine.report("x", &id, parts[part].clone()).unwrap();
-            assert_eq!(reported.complete, told == 2);
+            assert_eq!(reported.is_complete(), told == 2);
             if told == 1 {
                 // What is held is held in the log, and repeating it adds nothing.
                 engine.stop();
                 engine = Engine::start(&place.database);
                 let again = engine.report("x", &id, parts[order[0]].clone()).unwrap();
-                assert!(!again.complete);
+                assert!(!again.is_complete());
                 assert_eq!(again.reward.is_some(), order[2] != 0);
             }
         }
         assert_eq!(outcomes(&engine), i + 1);
         let known = engine.report("x", &id, parts[0].clone()).unwrap();
-        assert_eq!(known.costs, [Some(0.25), Some(200.0)]);
+        assert_eq!(
+            (known.costs["errors"], known.costs["latency"]),
+            (Some(0.25), Some(200.0))
+        );
     }
     let pulls: u64 = look(&engine)
         .arms
@@ -248,7 +256,7 @@ fn reports_are_checked(place: &Place) {
     assert_eq!(refused(json!({"reward": 1, "taken": "new"})), "taken");
     assert_eq!(outcomes(&engine), 0);
     // Refused reports leave nothing behind.
-    assert!(engine.report("x", "a", whole).unwrap().complete);
+    assert!(engine.report("x", "a", whole).unwrap().is_complete());
 }
 
 fn shadow_mode_learns_from_what_was_taken(place: &Place) {
@@ -264,7 +272,7 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
         engine
             .report("x", "a", whole(Value::Null))
             .unwrap()
-            .complete
+            .is_complete()
     );
     engine.decide("x", "b").unwrap();
     assert_eq!(field(engine.report("x", "b", whole(Value::Null))), "taken");
@@ -272,20 +280,20 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
         engine
             .report("x", "b", whole(json!("odd")))
             .unwrap()
-            .complete
+            .is_complete()
     );
     engine.decide("x", "c").unwrap();
     assert!(
         !engine
             .report("x", "c", json!({"taken": "odd"}))
             .unwrap()
-            .complete
+            .is_complete()
     );
     assert!(
         engine
             .report("x", "c", whole(Value::Null))
             .unwrap()
-            .complete
+            .is_complete()
     );
     engine
         .decide_with("x", json!({"id": "d", "taken": "odd"}))
@@ -295,7 +303,7 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
         engine
             .report("x", "d", whole(json!("odd")))
             .unwrap()
-            .complete
+            .is_complete()
     );
     let pulls: Vec<_> = (look(&engine).arms.iter())
         .map(|arm| arm.estimate.pulls)
@@ -317,4 +325,55 @@ fn shadow_mode_learns_from_what_was_taken(place: &Place) {
     engine.change("x", json!({"shadow": false})).unwrap();
     assert_eq!(refused(json!({"taken": "new"})), "taken");
     assert!(!engine.decide("x", "e").unwrap().shadow);
+}
+
+/// Every event has an author; those that may come back to their own decisions only do not get at others'.
+fn authors_own_their_decisions(place: &Place) {
+    let engine = Engine::start(&place.database);
+    let by = |name: &str| Caller(engine.caller.0.by(Author::new(Some(name.into()))));
+    let own = |name: &str| {
+        let author = Author::new(Some(name.into())).of_its_own();
+        Caller(engine.caller.0.by(author))
+    };
+    by("ann").create(plain("x")).unwrap();
+    own("shop").decide("x", "order-1").unwrap();
+    engine.caller.decide("x", "order-2").unwrap();
+    let report = || json!({"reward": 1, "costs": {"errors": 0}});
+    let is_forbidden = |refused: Result<(), Refusal>| {
+        assert!(
+            matches!(refused, Err(Refusal::Forbidden { .. })),
+            "{refused:?}"
+        );
+    };
+    is_forbidden(own("other").decide("x", "order-1").map(|_| ()));
+    is_forbidden(own("other").report("x", "order-1", report()).map(|_| ()));
+    is_forbidden(own("shop").decide("x", "order-2").map(|_| ()));
+    assert!(own("shop").decide("x", "order-1").is_ok());
+    assert!(own("shop").report("x", "order-1", report()).is_ok());
+    // Who may report on any decision does.
+    assert!(by("pipeline").report("x", "order-2", report()).is_ok());
+    by("bob").change("x", json!({"status": "paused"})).unwrap();
+    engine.stop();
+    let records = place.open().read(0, 100).unwrap();
+    let authors: Vec<(EventKind, String)> = (records.iter())
+        .filter(|record| record.kind != EventKind::Policy)
+        .map(|record| (record.kind, record.read().unwrap().0.to_string()))
+        .collect();
+    let expected = [
+        (EventKind::Experiment, "ann"),
+        (EventKind::Decision, "shop"),
+        (EventKind::Decision, "anonymous"),
+        (EventKind::Outcome, "shop"),
+        (EventKind::Outcome, "pipeline"),
+        (EventKind::Experiment, "bob"),
+    ];
+    assert_eq!(
+        authors,
+        expected.map(|(kind, name)| (kind, name.to_string()))
+    );
+    let changes = place
+        .open()
+        .changes(&Span::before(1, u64::MAX, 10))
+        .unwrap();
+    assert!(matches!(changes[0].event().unwrap(), Event::Edited(_)));
 }

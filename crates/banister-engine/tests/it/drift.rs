@@ -2,11 +2,8 @@
 
 use crate::common;
 
-use std::sync::mpsc::channel;
-use std::time::Duration;
-
-use banister::{Origin, Outcome, Pending, Registry as _, Round};
-use banister_engine::{Decide, Decided, Import, ImportOutcomes, Options, Timestamp, rebuild};
+use banister::{Event, Origin, Outcome, Pending, Round};
+use banister_engine::{Import, ImportOutcomes, Options, Timestamp, rebuild};
 use common::engine::{Caller, Engine, field, plain};
 use common::{Place, both, until, whole, write};
 use serde_json::{Value, json};
@@ -80,7 +77,7 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
             assert_eq!(decided.published.policy, decision.policy, "{per} {i}");
             assert_eq!(decided.published.guardrails, decision.guardrails);
             assert_eq!(decided.published.until, decision.until);
-            let action = decided.action as usize;
+            let action = decided.index as usize;
             let pending = Pending {
                 decision: decided.number,
                 action,
@@ -89,8 +86,8 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
                 excess: &[],
                 time: Some(time),
             };
-            twin.announce(&pending).unwrap();
-            let (reward, cost) = outcome(i, decided.action);
+            twin.apply(&Event::Drawn(&pending)).unwrap();
+            let (reward, cost) = outcome(i, decided.index);
             let told = json!({"reward": reward, "costs": {"errors": cost}});
             engine.report(name, &id, told).unwrap();
             let costs = [cost];
@@ -99,7 +96,7 @@ fn decisions_are_those_of_an_agent_that_is_told_the_time(place: &Place) {
                 time: Some(time),
                 ..Outcome::of_arm(action, reward, &costs)
             };
-            twin.observe(&observed).unwrap();
+            twin.apply(&Event::Outcome(&observed)).unwrap();
         }
         assert!(twin.view().outcomes == 250);
         engine.stop();
@@ -148,26 +145,12 @@ fn an_idle_hour_makes_bounds_wider(place: &Place) {
     assert!(rebuild(&place.database, |_, _| {}).unwrap().is_equal());
 }
 
-/// Asks as the service does: where a learner is beside the writer, it computes the policy.
-fn decide(caller: &Caller, request: Value) -> Decided {
-    let (sender, receiver) = channel();
-    let request = serde_json::from_value(request).expect("a request");
-    let sent = caller.0.decide(
-        vec![Decide::new("x".into(), request)],
-        || true,
-        move |mut answers| sender.send(answers.remove(0)).expect("somebody waits"),
-    );
-    sent.expect("there is room");
-    let answer = receiver.recv_timeout(Duration::from_secs(60));
-    answer.expect("an answer within a minute").unwrap()
-}
-
-/// Policies for three seconds, of a writer, of replicas and of a learner beside them: one that nobody asked for in time is
-/// made anew.
+/// Policies for three seconds, over arms and by segment, of a writer and of replicas: one that nobody asked for in time
+/// is made anew.
 fn no_policy_is_used_beyond_its_time(place: &Place) {
-    for is_beside in [false, true] {
+    for by_segment in [false, true] {
         let mut declaration = drifting(1.0, "hour");
-        if is_beside {
+        if by_segment {
             let names =
                 |what: &str, n: usize| (0..n).map(|i| format!("{what}{i}")).collect::<Vec<_>>();
             declaration["arms"] = json!(names("arm", 20));
@@ -192,10 +175,10 @@ fn no_policy_is_used_beyond_its_time(place: &Place) {
         }
         let ask = |i: usize| {
             let mut request = json!({"id": format!("d{i}")});
-            if is_beside {
+            if by_segment {
                 request["segment"] = json!("s1");
             }
-            let decided = decide(&engines[i % replicas], request);
+            let decided = engines[i % replicas].decide_with("x", request).unwrap();
             let ends = decided.published.until;
             let time = age(engine, decided.time);
             assert!(ends.is_none_or(|ends| ends >= time), "{ends:?} {time}");
@@ -203,7 +186,7 @@ fn no_policy_is_used_beyond_its_time(place: &Place) {
         };
         for i in 0..40 {
             let (decided, _) = ask(i);
-            report(engine, i, decided.action);
+            report(engine, i, decided.index);
         }
         for i in 40..43 {
             let (_, ends) = ask(i);
@@ -230,7 +213,7 @@ fn segments_learn_by_events_alone(place: &Place) {
         if i % 7 == 3 {
             engine.cancel("x", &format!("d{i}")).unwrap();
         } else {
-            report(&engine, i, decided.action);
+            report(&engine, i, decided.index);
         }
         if i % 11 == 0 {
             engine.live_state("x");

@@ -92,12 +92,12 @@ fn until_played(engine: &Engine, action: u32) -> String {
     for _ in 0..2000 {
         let decided = engine.decide_with("x", json!({})).unwrap();
         check(&decided);
-        if decided.action == action {
-            return decided.shown_id();
+        if decided.index == action {
+            return decided.id;
         }
         // It learns that this is safe and earns nothing, and tries the others.
         let poor = json!({"reward": 0, "costs": {"errors": 0}});
-        engine.report("x", &decided.shown_id(), poor).unwrap();
+        engine.report("x", &decided.id, poor).unwrap();
     }
     panic!("action {action} never comes up");
 }
@@ -132,14 +132,24 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     ];
     assert_eq!(shown, expected);
     // What was decided before still counts.
-    assert!(engine.report("x", &played, outcome()).unwrap().complete);
+    assert!(
+        engine
+            .report("x", &played, outcome())
+            .unwrap()
+            .is_complete()
+    );
     let engine = lasts(place, engine);
     // Numbers stay what they were: `late` is the fourth, and `new` is never drawn again.
     let decided = engine.decide_with("x", json!({})).unwrap();
     assert!(decided.published.policy.iter().all(|entry| entry.0 != 1));
-    assert_eq!(decided.info.action_name(&[], 3), "late");
+    assert_eq!(decided.published.info.action_name(&[], 3), "late");
     let played = until_played(&engine, 3);
-    assert!(engine.report("x", &played, outcome()).unwrap().complete);
+    assert!(
+        engine
+            .report("x", &played, outcome())
+            .unwrap()
+            .is_complete()
+    );
     // What cannot be.
     conflict(engine.retire_arm("x", "new"));
     conflict(engine.retire_arm("x", "old"));
@@ -159,7 +169,12 @@ fn come_and_go(place: &Place, declaration: Value, late: Value) {
     conflict(engine.add_arm("x", json!({"name": "new"})));
     let engine = lasts(place, engine);
     let played = until_played(&engine, 1);
-    assert!(engine.report("x", &played, outcome()).unwrap().complete);
+    assert!(
+        engine
+            .report("x", &played, outcome())
+            .unwrap()
+            .is_complete()
+    );
     engine.retire_arm("x", "new").unwrap();
     assert_eq!(unknown(engine.retire_arm("x", "nobody")), "arm");
     assert_eq!(unknown(engine.retire_arm("nobody", "new")), "experiment");
@@ -217,9 +232,14 @@ fn arms_bring_ranges_of_their_own(place: &Place) {
     let engine = lasts(place, engine);
     let safe = until_played(&engine, 0);
     let costs = |cost: f64| json!({"reward": 0.5, "costs": {"errors": cost}});
-    assert!(engine.report("x", &safe, costs(0.25)).unwrap().complete);
+    assert!(
+        engine
+            .report("x", &safe, costs(0.25))
+            .unwrap()
+            .is_complete()
+    );
     let late = until_played(&engine, 3);
-    assert!(engine.report("x", &late, costs(7.5)).unwrap().complete);
+    assert!(engine.report("x", &late, costs(7.5)).unwrap().is_complete());
     let one = |arm: u32, cost: f64| Import {
         arms: vec![arm],
         rewards: vec![0.5],
@@ -270,8 +290,8 @@ fn capped_outcomes_stay_as_reported(place: &Place) {
     let reported = engine.report("x", &played, costs(80.0)).unwrap();
     assert!(reported.alarms.is_empty());
     assert_eq!(
-        (reported.complete, &reported.costs),
-        (true, &vec![Some(80.0)])
+        (reported.is_complete(), reported.costs["errors"]),
+        (true, Some(80.0))
     );
     // 80 was reported, and counted as 5.
     let believed = beliefs(&engine, "x");
@@ -398,9 +418,10 @@ fn candidates_are_brought_by_decisions(place: &Place) {
         check(&decided);
         assert_eq!(decided.published.safe, 2);
         let name = decided
+            .published
             .info
-            .action_name(&decided.candidates, decided.action);
-        assert_eq!(name, ["a", "1", "safe"][decided.action as usize]);
+            .action_name(&decided.published.candidates, decided.index);
+        assert_eq!(name, ["a", "1", "safe"][decided.index as usize]);
         engine.report("x", &format!("d{i}"), outcome()).unwrap();
     }
     // The safe action may be among them.
@@ -584,7 +605,7 @@ fn ids_are_checked(place: &Place) {
     for id in [long.as_str(), "a b", "日本", "' OR 1 = 1; --", "%s\\"] {
         let number = engine.decide("x", id).unwrap().number;
         assert_eq!(engine.decide("x", id).unwrap().number, number);
-        assert!(engine.report("x", id, outcome()).unwrap().complete);
+        assert!(engine.report("x", id, outcome()).unwrap().is_complete());
     }
     assert_eq!(unknown(engine.decide("nobody", "a")), "experiment");
     assert_eq!(engine.show("x").unwrap().counts.outcomes, 5);

@@ -27,7 +27,7 @@ fn every_kind_decides_learns_and_lasts() {
             let decided = engine.decide_with(kind, request(kind)).expect(kind);
             check(&decided);
             let outcome = json!({"reward": round % 2, "costs": {"errors": (round / 2) % 2}});
-            let id = decided.shown_id();
+            let id = decided.id;
             engine.report(kind, &id, outcome).expect(kind);
         }
     }

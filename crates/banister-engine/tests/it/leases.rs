@@ -88,7 +88,7 @@ fn an_exposure_is_a_decision_once_and_is_learned(place: &Place) {
             engine
                 .report("x", &first.decision, report)
                 .unwrap()
-                .complete
+                .is_complete()
         );
     }
     for &(arm, p) in policy {
@@ -187,7 +187,7 @@ fn a_unit_for_ever_that_saw_two_arms_is_closed(place: &Place) {
     for i in 0..50 {
         let unit = format!("both{i}");
         let decided = engine.decide_with("x", json!({"unit": unit})).unwrap();
-        assert_eq!(decided.action as usize, lease.arm("", &unit).arm);
+        assert_eq!(decided.index as usize, lease.arm("", &unit).arm);
         expose(&engine, lease.lease, exposure(&lease, &unit)).unwrap();
     }
     expose(&engine, lease.lease, exposure(&lease, &moved)).unwrap();

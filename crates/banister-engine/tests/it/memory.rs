@@ -49,7 +49,7 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
             for (i, first) in first.iter().enumerate() {
                 let again = engine.decide_with(name, request(i)).unwrap();
                 assert_eq!(format!("{again:?}"), format!("{first:?}"));
-                assert_eq!(again.candidates, [None, Some("far".into())]);
+                assert_eq!(again.published.candidates, [None, Some("far".into())]);
             }
             conflict(engine.decide_with(name, json!({"id": "d0", "actions": [[0, 1]]})));
         }
@@ -58,8 +58,18 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
         taken["taken"] = json!("far");
         for i in [0, 19] {
             let id = format!("d{i}");
-            assert!(engine.report(&plain, &id, whole.clone()).unwrap().complete);
-            assert!(engine.report(&shadow, &id, taken.clone()).unwrap().complete);
+            assert!(
+                engine
+                    .report(&plain, &id, whole.clone())
+                    .unwrap()
+                    .is_complete()
+            );
+            assert!(
+                engine
+                    .report(&shadow, &id, taken.clone())
+                    .unwrap()
+                    .is_complete()
+            );
         }
         let info = engine.query(ReadExperimentInfo(shadow.as_str().into()));
         let key = info.unwrap().key;
@@ -81,9 +91,9 @@ fn decisions_with_candidates_are_repeated_and_reported(place: &Place) {
 fn large_decisions_are_reported_in_one_commit(place: &Place) {
     let engine = start(place, 0);
     engine.create(declare("x", false)).unwrap();
-    // Forty decisions of 190 KB each are several pages.
-    let candidates = json!(vec![[0.25, 0.25]; 10_000]);
-    let ids: Vec<String> = (0..40).map(|i| format!("d{i}")).collect();
+    // 140 decisions of 55 KB each are several pages.
+    let candidates = json!(vec![[0.25, 0.25]; 2900]);
+    let ids: Vec<String> = (0..140).map(|i| format!("d{i}")).collect();
     for id in &ids {
         let request = json!({"id": id, "actions": candidates});
         engine.decide_with("x", request).unwrap();
@@ -98,5 +108,9 @@ fn large_decisions_are_reported_in_one_commit(place: &Place) {
         },
     });
     let answers = engine.execute_all(reports.collect()).unwrap();
-    assert!(answers.into_iter().all(|answer| answer.unwrap().complete));
+    assert!(
+        answers
+            .into_iter()
+            .all(|answer| answer.unwrap().is_complete())
+    );
 }

@@ -131,8 +131,8 @@ fn a_holdout_is_always_safe_and_the_law_is_the_policy(place: &Place) {
             .decide_with("x", json!({"unit": format!("u{unit}")}))
             .unwrap();
         let published = &decided.published;
-        assert_eq!(published.probability(decided.action), decided.probability);
-        (decided.action, 1.0 - published.probability(0))
+        assert_eq!(published.probability(decided.index), decided.probability);
+        (decided.index, 1.0 - published.probability(0))
     };
     let drawn: Vec<(u32, f64)> = (0..1500).map(arm).collect();
     let law = drawn[0].1;
@@ -200,7 +200,7 @@ fn experiments_of_a_namespace_share_no_unit(place: &Place) {
                 .decide_with(name, json!({"unit": format!("u{unit}")}))
                 .unwrap();
             let is_outside = decided.published.fallback == Some(Fallback::Outside);
-            assert!(!is_outside || decided.action == 0);
+            assert!(!is_outside || decided.index == 0);
             let report =
                 json!({"unit": format!("u{unit}"), "reward": 1.0, "costs": {"errors": 0.0}});
             let reported = engine.report(name, "", report);

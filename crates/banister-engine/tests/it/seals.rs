@@ -19,7 +19,7 @@ fn fill(engine: &Engine) {
     engine
         .report("x", "a", json!({"costs": {"errors": 0}}))
         .unwrap();
-    let nameless = engine.decide_with("x", json!({})).unwrap().shown_id();
+    let nameless = engine.decide_with("x", json!({})).unwrap().id;
     let outcome = json!({"reward": 0.5, "costs": {"errors": 1}});
     engine.report("x", &nameless, outcome).unwrap();
     engine.change("x", json!({"description": "y"})).unwrap();

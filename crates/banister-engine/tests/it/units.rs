@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use banister::ArmWeights;
 use banister_engine::{
-    Edit, Event, Import, ImportOutcomes, Light, Options, ReadHealth, ReadLifts, Refusal, Report,
-    Work, rebuild,
+    Edit, Event, Import, ImportOutcomes, Light, Options, ReadHealth, Refusal, Report, Work, rebuild,
 };
 use common::engine::{Caller, Engine, conflict, plain, said};
 use common::{Place, both, until, whole};
@@ -61,7 +60,7 @@ fn arm(engine: &Caller, unit: &str) -> u32 {
     engine
         .decide_with("x", json!({ "unit": unit }))
         .unwrap()
-        .action
+        .index
 }
 
 fn arms(engine: &Caller, units: usize) -> Vec<u32> {
@@ -126,14 +125,14 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
     by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
     let again = by_unit(&engine, "a", report(1, 2.0, 1.0)).unwrap();
     assert_eq!(
-        (again.reward, again.pending, again.complete),
-        (Some(2.0), true, false)
+        (again.reward, again.status),
+        (Some(2.0), banister_engine::OutcomeStatus::Pending)
     );
-    let id = decided.shown_id();
+    let id = decided.id;
     let sum = engine
         .report("x", &id, json!({"report": "other", "reward": 3}))
         .unwrap();
-    assert_eq!((sum.reward, sum.costs), (Some(5.0), vec![Some(1.0)]));
+    assert_eq!((sum.reward, sum.costs["errors"]), (Some(5.0), Some(1.0)));
     until("the periods are over", || {
         engine.show("x").unwrap().counts.outcomes == 2
     });
@@ -153,7 +152,7 @@ fn reports_add_up_and_are_learned_once_when_the_period_is_over(place: &Place) {
         engine
             .report("x", &id, report(1, 2.0, 1.0))
             .unwrap()
-            .complete
+            .is_complete()
     );
     let next = engine.decide_with("x", json!({"unit": "a"})).unwrap();
     assert_ne!(next.number, decided.number);
@@ -216,7 +215,7 @@ fn told_prices_move_the_fewest_units(place: &Place) {
     let first = arms(&engine, units);
     let weights: ArmWeights = serde_json::from_value(json!({"dollars": {"tokens": 0.2}})).unwrap();
     let edit = Edit::SetWeights {
-        arm: "old".into(),
+        name: "old".into(),
         weights,
     };
     engine.edit("x", edit).unwrap();
@@ -256,8 +255,8 @@ fn a_unit_for_ever_has_one_outcome(place: &Place) {
     engine.create(declaration).unwrap();
     let first = arms(&engine, 20);
     let whole = json!({"unit": "u3", "reward": 2, "costs": {"errors": 1}});
-    assert!(engine.report("x", "", whole.clone()).unwrap().complete);
-    assert!(engine.report("x", "", whole).unwrap().complete);
+    assert!(engine.report("x", "", whole.clone()).unwrap().is_complete());
+    assert!(engine.report("x", "", whole).unwrap().is_complete());
     let other = json!({"unit": "u3", "reward": 3, "costs": {"errors": 1}});
     assert!(conflict(engine.report("x", "", other)).contains("another outcome"));
     assert_eq!(engine.show("x").unwrap().counts.outcomes, 1);
@@ -274,7 +273,7 @@ fn periods(engine: &Engine, count: usize) -> banister_engine::ExperimentView {
             counts.outcomes + counts.returned == period as u64 + 1
         };
         until("the period is over", settled);
-        let late = engine.report("x", &decided.shown_id(), report(99, 1.0, 0.0));
+        let late = engine.report("x", &decided.id, report(99, 1.0, 0.0));
         assert!(conflict(late).contains("time to live"));
     }
     engine.show("x").unwrap()
@@ -337,7 +336,7 @@ fn what_ends_a_later_period_early_teaches_nothing(place: &Place) {
     let state = || serde_json::to_value(engine.live_state("x")).unwrap();
     let before = state();
     let again = engine.decide_with("x", json!({"unit": "a"})).unwrap();
-    engine.cancel("x", &again.shown_id()).unwrap();
+    engine.cancel("x", &again.id).unwrap();
     let counts = engine.show("x").unwrap().counts;
     assert_eq!(
         (counts.decisions, counts.outcomes, counts.missing),
@@ -387,12 +386,12 @@ fn a_report_sent_again_says_the_same(place: &Place) {
     until("the period is over", || {
         engine.show("x").unwrap().counts.outcomes == 1
     });
-    let id = decided.shown_id();
+    let id = decided.id;
     assert!(
         engine
             .report("x", &id, report(1, 1.0, 1.0))
             .unwrap()
-            .complete
+            .is_complete()
     );
     for other in others {
         assert!(conflict(engine.report("x", &id, other)).contains("said something else"));
@@ -458,7 +457,7 @@ fn a_unit_has_at_most_a_thousand_reports(place: &Place) {
     // One that was sent before is known as ever.
     let again = by_unit(&engine, "a", report(7, 1.0, 0.0)).unwrap();
     assert_eq!((again.reward, counts().full), (Some(1000.0), 1));
-    let health = engine.query(ReadHealth(ReadLifts::new("x"))).unwrap();
+    let health = engine.query(ReadHealth("x".into())).unwrap();
     let units = health.checks.iter().find(|check| check.name == "units");
     let units = units.unwrap();
     assert_eq!(units.light, Light::Amber);

@@ -54,7 +54,7 @@ struct Where(&'static str);
 impl Query for Where {
     type Answer = Option<String>;
 
-    fn learner(&self) -> Option<&str> {
+    fn reads(&self) -> Option<&str> {
         Some(self.0)
     }
 
@@ -80,10 +80,10 @@ fn experiments_of_many_arms_are_read_beside_the_writer() {
     for i in 0..60 {
         let decided = engine.decide("many", &format!("d{i}")).unwrap();
         let whole = json!({"reward": 1, "costs": {"errors": 0}});
-        engine.report("many", &decided.shown_id(), whole).unwrap();
+        engine.report("many", &decided.id, whole).unwrap();
     }
     let number = engine.show("many").unwrap().number;
-    let lifts = engine.query(ReadLifts::new("many")).unwrap();
+    let lifts = engine.query(ReadLifts("many".into())).unwrap();
     assert_eq!(lifts.number, number);
     assert_eq!(engine.live_state("many").outcomes, 60);
     engine.stop();

@@ -17,11 +17,11 @@ both!(
 );
 
 fn lifts(engine: &Caller) -> LiftsView {
-    engine.query(ReadLifts::new("x")).unwrap()
+    engine.query(ReadLifts("x".into())).unwrap()
 }
 
 fn health(engine: &Caller) -> Health {
-    engine.query(ReadHealth(ReadLifts::new("x"))).unwrap()
+    engine.query(ReadHealth("x".into())).unwrap()
 }
 
 /// Outcomes of the three arms in turns, with these rewards and costs of 0 or 1 in 100.
@@ -154,7 +154,7 @@ fn a_report_has_all_that_people_ask_for(place: &Place) {
     let engine = Engine::start(&place.database);
     engine.create(plain("x")).unwrap();
     teach(&engine, 3000, [30, 60, 10], [10, 20, 20]);
-    let report = engine.query(ReadReport::new("x")).unwrap();
+    let report = engine.query(ReadReport("x".into())).unwrap();
     let earned = report.earned.unwrap();
     // A thousand outcomes of each arm: 300 more, and 200 less.
     assert!(

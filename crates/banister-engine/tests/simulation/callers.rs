@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::ledger::{check, number_of};
 use super::network::{Message, Moment, Request};
 use super::world::World;
-use crate::commands::{DecisionRequest, Edit, OutcomeReport};
+use crate::commands::{DecisionRequest, OutcomeReport};
 use crate::refusal::Refusal;
-use crate::state::Declaration;
+use crate::state::{Declaration, Edit};
 
 /// An experiment as callers know it.
 pub struct Plan {
@@ -129,7 +129,9 @@ impl World {
                 self.send(place, Request::Edit(Edit::AddArm(arm).into()));
             }
             87..89 => {
-                let edit = Edit::AcknowledgeAlarms(String::new());
+                let edit = Edit::AcknowledgeAlarms {
+                    note: String::new(),
+                };
                 self.send(place, Request::Edit(edit.into()));
             }
             _ => self.change(place),

@@ -8,7 +8,7 @@ use super::database::Server;
 use crate::commands::{Decided, Reported};
 use crate::events::{Event, EventKind, PublishedPolicy, Record, replay_reports};
 use crate::queries::ExperimentView;
-use crate::state::{Change, Declaration, EngineState};
+use crate::state::{Change, Declaration, Edit, EngineState};
 use crate::time::Timestamp;
 
 /// Seconds by which replicas may disagree about the log's time.
@@ -66,12 +66,12 @@ impl Ledger {
         check_policy(&decided.published)?;
         let told = AnsweredDecision {
             experiment: experiment.into(),
-            id: decided.id.clone(),
-            action: decided.action,
+            id: caller_id(&decided.id),
+            action: decided.index,
             probability: decided.probability,
             time: decided.time,
         };
-        if let Some(id) = &decided.id {
+        if let Some(id) = caller_id(&decided.id) {
             let known = *(self.ids.entry((experiment.into(), id.clone()))).or_insert(number);
             check!(
                 known == number,
@@ -219,6 +219,11 @@ pub fn number_of(server: &Server, experiment: &str, id: &str) -> Option<u64> {
         .map(|record| record.number)
 }
 
+/// The id that a caller chose.
+fn caller_id(shown: &str) -> Option<String> {
+    (!shown.starts_with('@')).then(|| shown.to_string())
+}
+
 fn check_policy(published: &PublishedPolicy) -> Result<(), String> {
     let total: f64 = published.policy.iter().map(|entry| entry.1).sum();
     check!((total - 1.0).abs() < 1e-9, "a policy sums to {total}");
@@ -255,16 +260,16 @@ fn check_outcome(server: &Server, number: u64, told: &Reported) -> Result<(), St
     let reports: Vec<Record> = reports.cloned().collect();
     let log = replay_reports(&reports).map_err(|e| e.to_string())?;
     let has = |told: Option<f64>, log: Option<f64>| told.is_none() || told == log;
-    let mut costs = told.costs.iter().enumerate();
+    let mut costs = told.costs.values().enumerate();
     let has_costs = costs.all(|(i, cost)| has(*cost, log.part.costs.get(i).copied().flatten()));
     check!(
         has(told.reward, log.part.reward)
             && has_costs
-            && (!told.complete || log.complete.is_some()),
+            && (!told.is_complete() || log.complete.is_some()),
         "the outcome of {number} was told as {:?}, {:?}, complete: {}; the log has {log:?}",
         told.reward,
         told.costs,
-        told.complete
+        told.is_complete()
     );
     Ok(())
 }
@@ -335,8 +340,12 @@ impl Log {
                 }
                 self.names.insert(key, declaration.name);
             }
-            Event::Changed(json) => {
-                let change: Change = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+            Event::Edited(json) => {
+                let edit = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+                let change = match edit {
+                    Edit::Change(change) => change,
+                    _ => Change::default(),
+                };
                 if let Some(ttl) = change.ttl_seconds {
                     self.ttls.insert(key, ttl);
                 }

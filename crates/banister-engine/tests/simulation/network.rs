@@ -9,17 +9,18 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use super::super::background::overdue;
-use super::super::job::{CommandJob, Job, QueryJob};
+use super::super::job::{CommandJob, Commands, Job, question};
 use super::connection::{Connection, SetsKnown};
 use super::database::Shared;
 use super::world::World;
 use crate::commands::{
-    CreateExperiment, Decide, Decided, DecisionRequest, Edit, EditExperiment, Expire,
-    OutcomeReport, Report, Reported,
+    CreateExperiment, Decide, Decided, DecisionRequest, EditExperiment, Expire, OutcomeReport,
+    Report, Reported,
 };
 use crate::events::Author;
 use crate::queries::{ExperimentView, ReadExperiment, ReadTtls, RenderedView, Ttls};
 use crate::refusal::Refusal;
+use crate::state::Edit;
 
 /// A request as it goes over the network: it may come twice, late, out of order or never.
 #[derive(Debug, Clone)]
@@ -162,7 +163,7 @@ impl World {
         }
     }
 
-    pub fn job(&self, number: usize, message: &Message) -> Box<dyn Job> {
+    pub fn job(&self, number: usize, message: &Message) -> Job {
         let name = self.plans[message.experiment].name.clone();
         let author = Author::new(Some("caller".into()));
         let post = Post {
@@ -172,7 +173,7 @@ impl World {
             server: self.server.clone(),
             mailbox: self.mailbox.clone(),
         };
-        match message.request.clone() {
+        let commands: Box<dyn Commands> = match message.request.clone() {
             Request::Create => {
                 let declaration = self.plans[message.experiment].declaration.clone();
                 let commands = vec![CreateExperiment(declaration)];
@@ -224,13 +225,14 @@ impl World {
             }
             Request::View => {
                 let view = |view: Result<_, _>| Answer::View(view.ok());
-                Box::new(QueryJob::new(ReadExperiment(name), post.through(view)))
+                return Job::Query(question(ReadExperiment(name), None, post.through(view)));
             }
             Request::Ttls => {
                 let ttls = |ttls: Result<_, _>| Answer::Ttls(ttls.ok());
-                Box::new(QueryJob::new(ReadTtls, post.through(ttls)))
+                return Job::Query(question(ReadTtls, None, post.through(ttls)));
             }
-        }
+        };
+        Job::Commands(commands)
     }
 
     /// Checks an answer against the ledger; returns true if the caller has to ask again.
@@ -252,7 +254,7 @@ impl World {
                     match answer {
                         Ok(decided) => {
                             self.numbers.answers += 1;
-                            let is_safe = decided.action == decided.published.safe;
+                            let is_safe = decided.index == decided.published.safe;
                             self.numbers.explored += u64::from(!is_safe);
                             let fallback = decided.published.fallback;
                             let is_exhausted = fallback == Some(Fallback::BudgetExhausted);
@@ -260,7 +262,7 @@ impl World {
                             let (server, ledger) = (self.server.clone(), &mut self.ledger);
                             ledger.decided(&server.lock(), &name, &decided, moment.last)?;
                             if self.rng.random_bool(0.7) {
-                                self.report(place, &decided.shown_id());
+                                self.report(place, &decided.id);
                             }
                         }
                         Err(refusal) => {

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banister::Fallback;
+use banister::{ArmEstimate, Fallback};
 use banister_engine::{
-    Author, DecisionEvent, Event, ExperimentInfo, Found, Key, Part, PublishedPolicy,
+    Author, Decided, DecisionEvent, Event, ExperimentInfo, Found, Key, Part, PublishedPolicy,
     ReadExperimentInfo, Record, RequestContext, Timestamp, candidate_names,
     in_units_of_certificates, named_costs, replay_reports,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{Decision, KnownAction};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -76,7 +75,7 @@ pub struct DecisionSummary {
 pub struct Audit {
     /// The decision.
     #[serde(flatten)]
-    pub decision: Decision,
+    pub decision: Decided,
     /// The uniform number that drew the action.
     pub draw: f64,
     /// The context, if the request brought one: its numbers, or its values by field.
@@ -113,6 +112,20 @@ pub struct AuditOutcome {
     pub reward: Option<f64>,
     /// The costs, as far as known.
     pub costs: BTreeMap<String, Option<f64>>,
+}
+
+/// Estimates of an action of a policy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KnownAction {
+    /// The action.
+    pub action: String,
+    /// Its number.
+    pub index: u32,
+    /// Its probability under the policy.
+    pub probability: f64,
+    /// Its estimates.
+    #[serde(flatten)]
+    pub estimate: ArmEstimate,
 }
 
 /// An event about a decision.
@@ -174,27 +187,14 @@ pub async fn audit(app: &App, name: String, id: String) -> Result<Audit, Problem
     let published =
         (event.own.as_ref().or(cited)).ok_or_else(|| damaged("its policy is missing".into()))?;
     let candidates = candidate_names(&event.candidates);
-    let safe = published.safe;
     let (status, part) = status_of(&found.reports)?;
     let taken = part.taken.filter(|_| event.shadow).or(event.taken);
     let call = |action: u32| info.action_name(&candidates, action);
     let decision = &found.decision;
+    let made = (decision.number, decision.id.as_deref(), decision.time);
     Ok(Audit {
         known: known(published, &info.problem, &call),
-        decision: Decision {
-            id: decision.shown_id(),
-            experiment: info.experiment.clone(),
-            number: decision.number,
-            time: decision.time,
-            action: call(event.action),
-            index: event.action,
-            safe: event.action == safe,
-            probability: event.probability,
-            shadow: event.shadow,
-            policy: info.policy(published, &candidates),
-            certificate: info.certificate(published),
-            segment: published.segment.clone(),
-        },
+        decision: Decided::new(made, &event, published.clone(), info.clone()),
         draw: event.draw,
         context: (!event.context.is_empty()).then(|| match &info.fields {
             Some(fields) => RequestContext::Row(fields.values(&event.context)),

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use banister_engine::{
-    Author, Event, ExperimentInfo, Imported, ReadExperimentInfo, ReadImports, Record, Span, Store,
-    Timestamp,
+    Author, Event, Imported, ReadExperimentInfo, ReadImports, Record, Span, Store, Timestamp,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::decisions::Page;
-use crate::answer;
 use crate::app::App;
-use crate::body::{InPath, InQuery};
+use crate::body::{InPath, InQuery, json};
 use crate::problem::Problem;
 
 /// Most characters of a change in the service's own log.
@@ -38,11 +36,25 @@ pub struct Changed {
     pub time: Timestamp,
     /// Name of the token, `anonymous` where none was needed, `banister` for the service itself.
     pub author: String,
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// Content of a change, as the event of an edit has it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Content {
     /// `created`, `changed`, `arm_added`, `arm_retired`, `arm_forgotten`, `weights_told`, `imported`, `alarm_raised` or
     /// `alarms_acknowledged`.
-    pub kind: &'static str,
+    pub kind: String,
     /// The change itself: the fields that were set, the arm, the alarm or the note.
     pub change: Value,
+}
+
+impl Content {
+    pub fn new(kind: &str, change: Value) -> Self {
+        let kind = kind.to_string();
+        Self { kind, change }
+    }
 }
 
 pub async fn list(
@@ -67,68 +79,40 @@ pub async fn list(
         Ok((records, imports))
     };
     let (records, imports) = app.read(read).await?;
-    let changes = records
-        .iter()
-        .map(|record| changed(record, &info, &imports));
+    let changes = records.iter().map(|record| changed(record, &imports));
     let changes = changes.collect::<Result<_, Problem>>()?;
-    Ok(answer::json(&ChangeList { changes }))
+    Ok(json(&ChangeList { changes }))
 }
 
-fn changed(
-    record: &Record,
-    info: &ExperimentInfo,
-    imports: &[Imported],
-) -> Result<Changed, Problem> {
+fn changed(record: &Record, imports: &[Imported]) -> Result<Changed, Problem> {
     let (author, event) = record.read()?;
-    let parsed = |json: &str| -> Result<Value, Problem> {
-        let damaged = |e| format!("the log is damaged: event {}: {e}", record.number);
-        serde_json::from_str(json).map_err(|e| Problem::unavailable(damaged(e)))
+    let damaged = |e: serde_json::Error| {
+        Problem::unavailable(format!("the log is damaged: event {}: {e}", record.number))
     };
-    let name = |arm: u32| info.arms.get(arm as usize);
-    let (kind, change) = match event {
-        Event::Created(json) => ("created", parsed(&json)?),
-        Event::Changed(json) => ("changed", parsed(&json)?),
-        Event::NewArm(json) => ("arm_added", parsed(&json)?),
-        Event::ArmRetired { arm } => ("arm_retired", json!({ "name": name(arm) })),
-        Event::ArmForgotten { arm } => ("arm_forgotten", json!({ "name": name(arm) })),
-        Event::WeightsTold { arm, weights } => {
-            let weights = parsed(&weights)?;
-            (
-                "weights_told",
-                json!({ "name": name(arm), "weights": weights }),
-            )
-        }
+    let parsed = |json: &str| serde_json::from_str(json).map_err(damaged);
+    let content = match event {
+        Event::Edited(json) => serde_json::from_str(&json).map_err(damaged)?,
+        Event::Created(json) => Content::new("created", parsed(&json)?),
+        Event::AlarmRaised(json) => Content::new("alarm_raised", parsed(&json)?),
         Event::Imported(_) => {
             let import = imports.iter().find(|import| import.number == record.number);
-            (
-                "imported",
-                json!({ "outcomes": import.map(|import| import.outcomes) }),
-            )
+            let outcomes = import.map(|import| import.outcomes);
+            Content::new("imported", json!({ "outcomes": outcomes }))
         }
-        Event::AlarmRaised(json) => ("alarm_raised", parsed(&json)?),
-        Event::AlarmsAcknowledged(note) => ("alarms_acknowledged", json!({ "note": note })),
-        _ => ("other", Value::Null),
+        _ => Content::new("other", Value::Null),
     };
     Ok(Changed {
         number: record.number,
         time: record.time,
         author: author.name().to_string(),
-        kind,
-        change,
+        content,
     })
 }
 
 /// Writes a line into the service's own log about something that an administrator did. `number` is the
 /// experiment's last event: the same one twice means that the second changed nothing.
-pub fn announce(
-    author: &Author,
-    experiment: &str,
-    kind: &str,
-    number: u64,
-    change: impl Serialize,
-) {
-    let change = serde_json::to_string(&change);
-    let mut change = change.unwrap_or_else(|e| format!("no JSON: {e}"));
+pub fn announce(author: &Author, experiment: &str, number: u64, content: Content) {
+    let (kind, mut change) = (content.kind, content.change.to_string());
     if change.len() > LONGEST_LINE {
         change = change.chars().take(LONGEST_LINE).chain(['…']).collect();
     }

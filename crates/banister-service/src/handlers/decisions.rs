@@ -8,16 +8,15 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use banister_engine::{
-    Author, Cancel, DecisionRequest, Exposed, Kind, OutcomeReport, ReadExperimentInfo, Refusal,
-    Report, Span, Store,
+    Author, Cancel, Decide, Decided, DecisionRequest, Exposed, Kind, OutcomeReport,
+    ReadExperimentInfo, Refusal, Report, Reported, Span, Store,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audit::{self, Audit, DecisionList, DecisionSummary};
-use crate::answer::{self, Decision, OutcomeAnswer, json, raw};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json, checked_limit};
+use crate::body::{InPath, InQuery, Json, checked_limit, json, raw, text};
 use crate::memory::Held;
 use crate::middleware::rate::Amounts;
 use crate::problem::Problem;
@@ -54,16 +53,47 @@ pub struct EntryResult {
     pub status: u16,
     /// The decision, in a batch of requests for decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
+    pub decision: Option<Decided>,
     /// The outcome as far as known, in a batch of outcomes or events.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<OutcomeAnswer>,
+    pub outcome: Option<Reported>,
     /// The exposure, in a batch of exposures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exposure: Option<Exposed>,
     /// The error of an entry that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
+}
+
+impl Default for EntryResult {
+    fn default() -> Self {
+        Self {
+            status: 200,
+            decision: None,
+            outcome: None,
+            exposure: None,
+            problem: None,
+        }
+    }
+}
+
+impl From<Problem> for EntryResult {
+    fn from(problem: Problem) -> Self {
+        Self {
+            status: problem.status,
+            problem: Some(problem),
+            ..Self::default()
+        }
+    }
+}
+
+impl EntryResult {
+    pub(super) fn of_outcome(reported: Reported) -> Self {
+        Self {
+            outcome: Some(reported),
+            ..Self::default()
+        }
+    }
 }
 
 /// Bytes of an answer that are made at once.
@@ -105,9 +135,8 @@ pub async fn decide(
     InPath(name): InPath<String>,
     Json(request): Json<DecisionRequest>,
 ) -> Result<Response, Problem> {
-    let decided = app.decide_all(author, &name.into(), [request]).await?.pop();
-    let decided = decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer")))?;
-    Ok(raw(answer::decision(&decided)?))
+    let command = Decide::new(name.into(), request);
+    Ok(json(&app.execute(author, command).await?))
 }
 
 /// Charges a batch for its entries beyond the first, which the request itself was charged for.
@@ -128,7 +157,7 @@ pub async fn report(
 ) -> Result<Response, Problem> {
     let experiment = name.into();
     let reported = app.execute(author, Report { experiment, report }).await?;
-    Ok(json(&answer::outcome(&reported)))
+    Ok(json(&reported))
 }
 
 pub async fn cancel(
@@ -159,8 +188,14 @@ pub async fn decide_batch(
         let rows = batch.decisions.len() * info.arms.len();
         Held::current().add(app.memory.reserve(rows * ROW).await?);
     }
-    let answers = (app.decide_all(author, &name.into(), batch.decisions)).await?;
-    results("decision", answers, |decided| answer::decision(&decided))
+    let name: Arc<str> = name.into();
+    let requests = batch.decisions.into_iter();
+    let commands = requests.map(|request| Decide::new(name.clone(), request));
+    let answers = app.execute_all(author, commands.collect()).await?;
+    results(answers, |decided| EntryResult {
+        decision: Some(decided),
+        ..EntryResult::default()
+    })
 }
 
 pub async fn report_batch(
@@ -177,9 +212,7 @@ pub async fn report_batch(
         report,
     });
     let answers = app.execute_all(author, commands.collect()).await?;
-    results("outcome", answers, |reported| {
-        answer::text(&answer::outcome(&reported))
-    })
+    results(answers, EntryResult::of_outcome)
 }
 
 pub async fn list(
@@ -230,18 +263,17 @@ pub(super) fn check_size(app: &App, field: &str, count: usize) -> Result<(), Pro
 
 /// Sends the answers of a batch ([`entries`]), each rendered when it is due: together they may be long.
 pub(super) fn results<A: Send + 'static>(
-    name: &'static str,
     answers: Vec<Result<A, Refusal>>,
-    render: impl Fn(A) -> Result<String, Problem> + Send + 'static,
+    entry: impl Fn(A) -> EntryResult + Send + 'static,
 ) -> Result<Response, Problem> {
-    let (mut entries, held) = (entries(name, answers, render)?, Held::current());
+    let (mut entries, held) = (entries(answers, entry)?, Held::current());
     let mut before = Some("{\"results\":[");
     let parts = std::iter::from_fn(move || {
         let (_until_sent, mut part) = (&held, String::new());
         while let Some(own) = before.filter(|_| part.len() < PART) {
             let entry = entries.next();
             before = entry.is_some().then_some(",");
-            part += &entry.map_or_else(|| "]}".into(), |entry| own.to_string() + &entry);
+            part += &entry.map_or_else(|| "]}".into(), |entry| own.to_string() + &rendered(&entry));
         }
         (!part.is_empty()).then_some(part)
     });
@@ -249,13 +281,18 @@ pub(super) fn results<A: Send + 'static>(
     Ok(raw(Body::from_stream(futures_util::stream::iter(parts))))
 }
 
-/// Renders answers, each as JSON under its name or as a problem. A batch that could not be written at all is a 503 as a
-/// whole.
+/// An entry as JSON.
+fn rendered(entry: &EntryResult) -> String {
+    text(entry)
+        .or_else(|problem| text(&EntryResult::from(problem)))
+        .unwrap_or_else(|problem| problem.to_json())
+}
+
+/// Answers, each as the result of an entry. A batch that could not be written at all is a 503 as a whole.
 pub(super) fn entries<A>(
-    name: &'static str,
     answers: Vec<Result<A, Refusal>>,
-    render: impl Fn(A) -> Result<String, Problem>,
-) -> Result<impl Iterator<Item = String>, Problem> {
+    entry: impl Fn(A) -> EntryResult,
+) -> Result<impl Iterator<Item = EntryResult>, Problem> {
     let down = |answer: &Result<A, Refusal>| match answer {
         Err(refusal @ Refusal::Unavailable { .. }) => Some(Problem::from(refusal.clone())),
         _ => None,
@@ -263,14 +300,7 @@ pub(super) fn entries<A>(
     if let Some(problem) = answers.iter().find_map(down) {
         return Err(problem);
     }
+    let refused = |refusal| EntryResult::from(Problem::from(refusal));
     let each = answers.into_iter();
-    Ok(each.map(
-        move |answer| match answer.map_err(Problem::from).and_then(&render) {
-            Ok(json) => format!("{{\"status\":200,\"{name}\":{json}}}"),
-            Err(problem) => {
-                let (status, problem) = (problem.status, problem.to_json());
-                format!("{{\"status\":{status},\"problem\":{problem}}}")
-            }
-        },
-    ))
+    Ok(each.map(move |answer| answer.map_or_else(refused, &entry)))
 }

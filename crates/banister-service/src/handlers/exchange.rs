@@ -22,11 +22,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use super::changes::announce;
+use super::changes::{Content, announce};
 use super::columns::{self, LogTable};
-use crate::answer::json;
 use crate::app::App;
-use crate::body::{self, InPath, InQuery};
+use crate::body::{self, InPath, InQuery, json};
 use crate::memory::Held;
 use crate::problem::Problem;
 
@@ -258,13 +257,8 @@ pub async fn import(
     let failed = |_| Problem::unavailable("reading the file failed");
     let (import, skipped, not_taught) = made.await.map_err(failed)??;
     let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
-    announce(
-        &author,
-        &name,
-        "imported",
-        imported.number,
-        imported.outcomes,
-    );
+    let content = Content::new("imported", imported.outcomes.into());
+    announce(&author, &name, imported.number, content);
     Ok(json(&Imported {
         outcomes: imported.outcomes,
         skipped,

@@ -16,10 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::changes::announce;
-use crate::answer::{json, raw};
+use super::changes::{Content, announce};
 use crate::app::App;
-use crate::body::{InPath, InQuery, Json, checked_limit};
+use crate::body::{InPath, InQuery, Json, checked_limit, json, raw};
 use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::problem::Problem;
@@ -150,7 +149,8 @@ pub async fn create(
         return Ok(json(&view));
     }
     let view = (app.execute(author.clone(), CreateExperiment(declaration))).await?;
-    announce(&author, &view.name, "created", view.number, &view.agent);
+    let content = Content::new("created", serde_json::json!(&view.agent));
+    announce(&author, &view.name, view.number, content);
     Ok((StatusCode::CREATED, json(&view)).into_response())
 }
 
@@ -173,12 +173,18 @@ pub async fn show(
 
 /// Edits an experiment, and says so in the service's own log.
 async fn edit(app: &App, author: Author, name: &str, edit: Edit) -> Result<Response, Problem> {
-    let command = EditExperiment {
-        experiment: name.into(),
-        edit: edit.clone(),
-    };
+    // As its event has it.
+    let content = serde_json::to_value(&edit).and_then(serde_json::from_value);
+    let experiment = name.into();
+    let command = EditExperiment { experiment, edit };
     let view = app.execute(author.clone(), command).await?;
-    announce(&author, name, edit.kind(), view.number, edit);
+    let unreadable = |e: serde_json::Error| Content::new("changed", e.to_string().into());
+    announce(
+        &author,
+        name,
+        view.number,
+        content.unwrap_or_else(unreadable),
+    );
     Ok(json(&view))
 }
 
@@ -206,7 +212,7 @@ pub async fn retire_arm(
     Extension(author): Extension<Author>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    edit(&app, author, &name, Edit::RetireArm(arm)).await
+    edit(&app, author, &name, Edit::RetireArm { name: arm }).await
 }
 
 pub async fn forget_arm(
@@ -214,7 +220,7 @@ pub async fn forget_arm(
     Extension(author): Extension<Author>,
     InPath((name, arm)): InPath<(String, String)>,
 ) -> Result<Response, Problem> {
-    edit(&app, author, &name, Edit::ForgetArm(arm)).await
+    edit(&app, author, &name, Edit::ForgetArm { name: arm }).await
 }
 
 pub async fn set_weights(
@@ -223,7 +229,7 @@ pub async fn set_weights(
     InPath((name, arm)): InPath<(String, String)>,
     Json(weights): Json<ArmWeights>,
 ) -> Result<Response, Problem> {
-    edit(&app, author, &name, Edit::SetWeights { arm, weights }).await
+    edit(&app, author, &name, Edit::SetWeights { name: arm, weights }).await
 }
 
 /// An acknowledgement of alarms.
@@ -242,14 +248,14 @@ pub async fn acknowledge(
     Json(acknowledgement): Json<Acknowledgement>,
 ) -> Result<Response, Problem> {
     let note = acknowledgement.note;
-    edit(&app, author, &name, Edit::AcknowledgeAlarms(note)).await
+    edit(&app, author, &name, Edit::AcknowledgeAlarms { note }).await
 }
 
 pub async fn state(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadState::new(name)).await?))
+    Ok(json(&app.query(ReadState(name)).await?))
 }
 
 /// The query of a list of segments.
@@ -267,7 +273,8 @@ pub async fn segments(
 ) -> Result<Response, Problem> {
     let limit = checked_limit(places.limit, 50)?;
     let offset = places.offset.unwrap_or(0);
-    let query = ReadSegments::new(name, offset..offset.saturating_add(limit));
+    let places = offset..offset.saturating_add(limit);
+    let query = ReadSegments { name, places };
     Ok(json(&app.query(query).await?))
 }
 

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use banister::toolkit::did_you_mean;
 use banister_engine::{
-    Author, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
+    Author, Decide, DecisionRequest, Flag, FlagView, OutcomeReport, ReadFlags, Refusal, Report,
     RequestContext, Segments, Tracked,
 };
 use schemars::JsonSchema;
@@ -18,9 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::decisions::{EntryResult, charge_entries, check_size, entries};
-use crate::answer;
 use crate::app::App;
-use crate::body::{InPath, Json};
+use crate::body::{self, InPath, Json};
 use crate::memory::Held;
 use crate::middleware::auth::Principal;
 use crate::problem::Problem;
@@ -206,7 +205,8 @@ async fn evaluated(
         Ok(request) => request,
         Err(details) => return Ok(bad("INVALID_CONTEXT", &details)),
     };
-    let decided = app.decide_all(author, &key.into(), [request]).await?.pop();
+    let command = Decide::new(key.into(), request);
+    let decided = app.execute_all(author, vec![command]).await?.pop();
     let decided = match decided.unwrap_or_else(|| Err(Refusal::unavailable("no answer"))) {
         Ok(decided) => decided,
         Err(refusal @ Refusal::Invalid { .. }) => {
@@ -216,10 +216,10 @@ async fn evaluated(
         Err(refusal @ Refusal::Conflict { .. }) => return Ok(bad("GENERAL", &refusal.to_string())),
         Err(refusal) => return Err(refusal.into()),
     };
-    let (info, published) = (&decided.info, &decided.published);
-    let arm = info.action_name(&[], decided.action);
+    let published = &decided.published;
+    let (info, arm) = (&published.info, decided.action.clone());
     let mut metadata = Map::new();
-    metadata.insert("decision".into(), decided.shown_id().into());
+    metadata.insert("decision".into(), decided.id.as_str().into());
     metadata.insert("probability".into(), decided.probability.into());
     metadata.insert("confidence".into(), info.confidence.into());
     if let Some(reason) = published.fallback {
@@ -293,7 +293,7 @@ pub async fn evaluate_all(
     let mut response = if is_known(&headers, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        answer::raw(body)
+        body::raw(body)
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
@@ -335,30 +335,24 @@ pub async fn track(
         let part = std::mem::replace(&mut reports, rest);
         answers.extend(app.execute_all(author.clone(), part).await?);
     }
-    let entries = entries("outcome", answers, |reported| {
-        answer::text(&answer::outcome(&reported))
-    })?;
-    let mut entries = entries.into_iter();
+    let mut entries = entries(answers, EntryResult::of_outcome)?;
     let rules = flags.iter().flat_map(|flag| flag.flag.events.keys());
     // A few, since a batch may ask for many.
     let rules: BTreeSet<&str> = rules.map(String::as_str).take(MOST_RULES).collect();
     let each = batch.events.iter().map(|TrackingEvent { event, .. }| {
         let ruled = (flags.iter()).filter(|flag| flag.flag.events.contains_key(event));
-        let own = ruled.zip(&mut entries).map(|(flag, entry)| {
-            let name = Value::from(flag.info.experiment.as_str());
-            format!("{name}:{entry}")
-        });
-        let own: Vec<String> = own.collect();
-        if own.is_empty() {
+        let name = |flag: &FlagView| flag.info.experiment.clone();
+        let own = (ruled.zip(&mut entries)).map(|(flag, entry)| (name(flag), entry));
+        let flags: BTreeMap<String, EntryResult> = own.collect();
+        let problem = flags.is_empty().then(|| {
             let hint = did_you_mean(event, rules.iter().copied());
             let detail = format!("no flag has a rule for the event `{event}`{hint}");
-            let problem = Problem::new(StatusCode::NOT_FOUND, detail).to_json();
-            return format!("{{\"flags\":{{}},\"problem\":{problem}}}");
-        }
-        format!("{{\"flags\":{{{}}}}}", own.join(","))
+            Problem::new(StatusCode::NOT_FOUND, detail)
+        });
+        TrackingResult { flags, problem }
     });
-    let list = each.collect::<Vec<_>>().join(",");
-    Ok(answer::raw(format!("{{\"results\":[{list}]}}")))
+    let results = each.collect();
+    Ok(body::json(&TrackingResults { results }))
 }
 
 /// The flags that a caller may know of.

@@ -7,10 +7,9 @@ use banister_engine::{Author, Expose, GrantLease, LeaseRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::decisions::{check_size, results};
-use crate::answer::{self, json};
+use super::decisions::{EntryResult, check_size, results};
 use crate::app::App;
-use crate::body::{InPath, Json};
+use crate::body::{InPath, Json, json};
 use crate::problem::Problem;
 
 /// Units that were given arms under a lease.
@@ -54,5 +53,8 @@ pub async fn expose(
         exposure,
     });
     let answers = app.execute_all(author, commands.collect()).await?;
-    results("exposure", answers, |own| answer::text(&own))
+    results(answers, |own| EntryResult {
+        exposure: Some(own),
+        ..EntryResult::default()
+    })
 }

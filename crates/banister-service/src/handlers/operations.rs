@@ -11,8 +11,8 @@ use banister_engine::{ReadStats, Stats, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{json, raw};
 use crate::app::App;
+use crate::body::{json, raw};
 use crate::memory::Fixed;
 use crate::middleware::auth::Principal;
 use crate::page;

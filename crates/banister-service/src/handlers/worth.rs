@@ -11,9 +11,8 @@ use banister_offline::{Log, Options};
 use serde::Deserialize;
 
 use super::audit::{DecisionStatus, decision_of, status_of};
-use crate::answer::json;
 use crate::app::App;
-use crate::body::{InPath, InQuery};
+use crate::body::{InPath, InQuery, json};
 use crate::problem::Problem;
 use crate::report;
 
@@ -48,7 +47,7 @@ pub async fn lift(
     InPath(name): InPath<String>,
     InQuery(Wanted { form }): InQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    let mut view = app.query(ReadLifts::new(name.as_str())).await?;
+    let mut view = app.query(ReadLifts(name.clone())).await?;
     if form != Form::Constant {
         let info = app.query(ReadExperimentInfo(name.into())).await?;
         let turn = app.exports.clone().try_acquire_owned().map_err(|_| {
@@ -148,7 +147,7 @@ pub async fn health(
     State(app): State<App>,
     InPath(name): InPath<String>,
 ) -> Result<Response, Problem> {
-    Ok(json(&app.query(ReadHealth(ReadLifts::new(name))).await?))
+    Ok(json(&app.query(ReadHealth(name)).await?))
 }
 
 /// The query of a report.
@@ -172,7 +171,7 @@ pub async fn report(
     InPath(name): InPath<String>,
     InQuery(Shape { format }): InQuery<Shape>,
 ) -> Result<Response, Problem> {
-    let found = app.query(ReadReport::new(name)).await?;
+    let found = app.query(ReadReport(name)).await?;
     Ok(match format {
         Format::Json => json(&found),
         Format::Html => {

@@ -1,16 +1,14 @@
 //! The agent that a declaration asks for, with the defaults and limits of a service.
 
 use banister::oplb::LongFeatures;
-use banister::{AgentConfig, OpbConfig, OplbConfig, Registry as _, SegmentedConfig};
+use banister::{AgentConfig, OpbConfig, OplbConfig, SegmentedConfig};
 use serde::{Deserializer, de::Error as _};
 
 use super::checks::check_guarantee;
-use super::{Declaration, DeclaredContext, Kind, LONGEST_FEATURES, NamedArm};
+use super::cost::{MOST_WORK, bound_segments};
+use super::{Declaration, DeclaredContext, Kind, NamedArm};
 use crate::object;
 use crate::refusal::Refusal;
-
-/// Multiplications that exact OPLB may spend on a decision: some hundredths of a second.
-const MOST_WORK: u64 = 20_000_000;
 
 /// Reads the agent of a declaration; a kind that only comparisons have is refused with the reason.
 pub(super) fn declared<'de, D: Deserializer<'de>>(
@@ -48,16 +46,6 @@ impl Declaration {
             let allowed = "this agent knows no features: use `oplb`";
             return Err(Refusal::invalid("agent.kind", config.label(), allowed));
         }
-        if !linear && config.takes_features() && arms.len() > LONGEST_FEATURES {
-            let allowed = format!(
-                "without `features` every arm is a dimension of its own: at most {LONGEST_FEATURES}, or use `opb`"
-            );
-            return Err(Refusal::invalid(
-                "arms",
-                format!("{} arms", arms.len()),
-                allowed,
-            ));
-        }
         self.check_segments(&config)?;
         check_guarantee(&config)?;
         let mut each = self.guardrails.iter().enumerate();
@@ -69,6 +57,12 @@ impl Declaration {
                 over,
                 allowed,
             ));
+        }
+        if let AgentConfig::Segmented(own) = &mut config
+            && is_new
+        {
+            let declared = self.known_segments()?.len();
+            bound_segments(own, arms.len(), self.guardrails.len(), declared);
         }
         if let AgentConfig::Oplb(oplb) = &mut config {
             // One writer serves all experiments: a decision may not hold it up for long.

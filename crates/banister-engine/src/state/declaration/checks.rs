@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use banister::AgentConfig;
 use banister::guarantee::Guarantee;
 use banister::toolkit::{FieldPath, Within, check_seen, did_you_mean};
-use banister::{Agent, Range, Registry as _, Round, Scope, SegmentedConfig, SignalConfig};
+use banister::{Agent, Ask, Range, Round, Scope, SegmentedConfig, SignalConfig};
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::object::OneOrMany;
@@ -262,7 +262,7 @@ pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
         time: Some(0.0),
         ..Round::default()
     };
-    let belief = agent.estimate(&round, safe);
+    let belief = agent.ask(Ask::Estimate(&round, safe)).estimate();
     let decision = agent.decide(&round);
     let decision = decision?;
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];

@@ -2,12 +2,13 @@
 //!
 //! Read [`Declaration`] here, then `problem.rs` (actions, signals and the safe action), `agent.rs` (the
 //! agent's parameters), `context.rs` (contexts as declared), `segments.rs` (segments of decisions), `unit.rs`
-//! (users or sessions that are randomised), `rollout.rs` (when, and for how many) and `checks.rs`
-//! (limits on numbers, names and texts).
+//! (users or sessions that are randomised), `rollout.rs` (when, and for how many), `checks.rs`
+//! (limits on numbers, names and texts) and `cost.rs` (limits on what a decision costs).
 
 mod agent;
 mod checks;
 mod context;
+mod cost;
 mod flag;
 mod problem;
 mod rollout;
@@ -20,7 +21,8 @@ use std::collections::BTreeMap;
 use banister::AgentConfig;
 use banister::toolkit::CheckedProblem;
 use banister::{
-    ArmRanges, ArmWeights, Error, Guardrail, Measured, Problem, Registry as _, SignalConfig,
+    ArmOffer, ArmRanges, ArmWeights, Error, Event, Guardrail, Measured, Problem, Registry as _,
+    SignalConfig,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,8 @@ pub(crate) use checks::{
 };
 use checks::{check_finite, check_name};
 pub use context::DeclaredContext;
+pub use cost::LONGEST_FEATURES;
+pub(crate) use cost::{Size, check_products};
 pub use flag::{Flag, Tracked};
 use problem::problem_field;
 pub use rollout::{Namespace, Rollout, Step};
@@ -44,8 +48,6 @@ pub use unit::{Combine, Returns, Unit};
 pub const MOST_ACTIONS: usize = 10_000;
 /// Most guardrails of an experiment.
 pub const MOST_GUARDRAILS: usize = 32;
-/// Longest feature vector: the estimators keep its square.
-pub const LONGEST_FEATURES: usize = 1024;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 200;
 
@@ -211,6 +213,18 @@ pub struct NamedArm {
     pub weights: ArmWeights,
 }
 
+impl NamedArm {
+    /// The event that offers it.
+    pub(crate) fn offer(&self) -> ArmOffer<'_> {
+        ArmOffer {
+            name: &self.name,
+            features: self.features.as_deref(),
+            ranges: &self.ranges,
+            weights: &self.weights,
+        }
+    }
+}
+
 /// The outcome of a decision that never got one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -328,6 +342,7 @@ impl Declaration {
         }
         let config = self.config(kind, &arms, is_new)?.resolved(&problem);
         if is_new {
+            self.size(kind, &arms).check(&config, "arms")?;
             let mut agent = config.build(&problem).map_err(|error| match error {
                 Error::NoFeatures => {
                     Refusal::invalid("agent.kind", config.label(), error.to_string())
@@ -343,7 +358,7 @@ impl Declaration {
             check_finite(&mut *agent)?;
             if let Some(stop_when) = self.stop_when {
                 stop_when.check()?;
-                agent.settle(true).at("stop_when")?;
+                (agent.check(&Event::Settled(true), 0)).at("stop_when")?;
             }
         }
         let mut declaration = self.clone();
@@ -376,6 +391,17 @@ impl Declaration {
         Ok(checked)
     }
 
+    /// Its size with these arms.
+    fn size(&self, kind: Kind, arms: &[NamedArm]) -> Size {
+        let first = arms.first().and_then(|arm| arm.features.as_ref());
+        Size {
+            kind,
+            arms: arms.len(),
+            length: first.map(Vec::len),
+            guardrails: self.guardrails.len(),
+        }
+    }
+
     fn kind(&self) -> Result<Kind, Refusal> {
         let count = self.arms.len();
         if count > MOST_ACTIONS {
@@ -386,19 +412,14 @@ impl Declaration {
             (None, None) => Ok(Kind::Arms),
             (None, Some(context)) => {
                 let d = context.length()?;
-                let length = d.saturating_mul(count.saturating_sub(1)).saturating_add(1);
-                if d == 0 || length > LONGEST_FEATURES {
-                    let allowed = format!(
-                        "must be at least 1, and 1 + (arms − 1)·context at most {LONGEST_FEATURES}"
-                    );
-                    return Err(Refusal::invalid("context", d, allowed));
+                if d == 0 {
+                    return Err(Refusal::invalid("context", d, "must be at least 1"));
                 }
                 Ok(Kind::Context(d))
             }
             (Some(d), None) => {
-                if d == 0 || d > LONGEST_FEATURES {
-                    let allowed = format!("must be 1 to {LONGEST_FEATURES}");
-                    return Err(Refusal::invalid("dimension", d, allowed));
+                if d == 0 {
+                    return Err(Refusal::invalid("dimension", d, "must be at least 1"));
                 }
                 if count > 0 {
                     let allowed = "with `dimension` every decision brings its own actions: omit `arms`, \

@@ -3,7 +3,7 @@
 use banister::Problem;
 use banister::toolkit::{FieldPath, Step, Within, did_you_mean};
 
-use super::{Declaration, Kind, LONGEST_FEATURES, NamedArm};
+use super::{Declaration, Kind, NamedArm};
 use crate::refusal::Refusal;
 
 impl Declaration {
@@ -88,12 +88,6 @@ impl Declaration {
                     let field = format!("arms[{}].features", i.unwrap_or(0));
                     let allowed = "other arms have features: give all or none";
                     return Err(Refusal::invalid(field, "absent", allowed));
-                }
-                let length = arms[0].features.as_ref().map_or(0, Vec::len);
-                if length > LONGEST_FEATURES {
-                    let allowed = format!("at most {LONGEST_FEATURES} numbers");
-                    let value = format!("{length} numbers");
-                    return Err(Refusal::invalid("arms[0].features", value, allowed));
                 }
                 Problem {
                     arms: arms.iter().map(|arm| arm.name.clone()).collect(),

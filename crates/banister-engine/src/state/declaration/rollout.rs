@@ -8,7 +8,7 @@ use banister::toolkit::{FieldPath, Within};
 use std::collections::BTreeMap;
 
 use banister::lease::{Gate, Holdout};
-use banister::{Floors, Registry as _};
+use banister::{Event, Floors};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -222,7 +222,7 @@ impl CheckedDeclaration {
         let least = rollout.ramp.first().map_or(1.0, |step| step.at_most);
         let floors = rollout.floors(least, |arm| self.place(arm));
         let agent = self.config.build(&self.problem);
-        let told = agent.and_then(|mut agent| agent.set_floors(&floors));
+        let told = agent.and_then(|agent| agent.check(&Event::Floors(&floors), 0));
         let place = |path: FieldPath| match rollout.floors.keys().next() {
             Some(arm) if path == "floors.arms" => ("rollout.floors", arm).into(),
             _ => "rollout".into(),

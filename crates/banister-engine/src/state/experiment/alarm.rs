@@ -1,12 +1,11 @@
 //! Alarms of an experiment: raised while folding, recorded as events, acknowledged by people.
 
 use banister::monitor::{Alarm, AlarmKind};
-use banister::{AlarmAnswer, OnBreach};
+use banister::{AlarmAnswer, Event, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
-use crate::state::learner::LearnerEvent;
+use super::{Experiment, damage};
 use crate::time::Timestamp;
 
 /// Most alarms kept in memory; the log has all of them.
@@ -65,7 +64,7 @@ pub struct RecordedAlarm {
 impl Experiment {
     /// Alarms that the fold has raised and no event records yet.
     pub(crate) fn unrecorded(&self) -> Vec<AlarmRaised> {
-        let new = self.learner.unrecorded().into_iter();
+        let new = self.learner.unrecorded();
         let new = new.map(|own| self.named(&own.alarm, own.arm, own.segment));
         let mut raised: Vec<AlarmRaised> = new.collect();
         if self.missing.differs() && !self.is_missing_recorded() {
@@ -107,7 +106,8 @@ impl Experiment {
 
     /// Returns true if some alarm is not recorded yet.
     pub(crate) fn has_unrecorded(&self) -> bool {
-        self.learner.has_unrecorded() || (self.missing.differs() && !self.is_missing_recorded())
+        self.learner.unrecorded().next().is_some()
+            || (self.missing.differs() && !self.is_missing_recorded())
     }
 
     fn is_missing_recorded(&self) -> bool {
@@ -145,7 +145,7 @@ impl Experiment {
 
     /// Reaction to alarms in force, of an agent that is watched.
     pub(crate) fn on_breach(&self) -> Option<OnBreach> {
-        Some(self.learner.declared().view().monitor?.on_breach())
+        Some(self.learner.view().monitor?.on_breach())
     }
 
     /// Returns true while outcomes that are missing not at random force the safe action.
@@ -158,14 +158,9 @@ impl Experiment {
         (self.alarms.iter()).filter(|alarm| alarm.acknowledged.is_none())
     }
 
-    pub(super) fn record_alarm(
-        &mut self,
-        number: u64,
-        time: Timestamp,
-        alarm: AlarmRaised,
-    ) -> Result<(), String> {
+    pub(super) fn record_alarm(&mut self, number: u64, time: Timestamp, alarm: AlarmRaised) {
         if let Some(number) = alarm.of_agent {
-            self.learner.apply(LearnerEvent::AlarmRecorded(number))?;
+            self.learner.recorded = self.learner.recorded.max(number);
         }
         self.notice_alarm((number, time), &alarm);
         if self.alarms.len() == MOST_KEPT {
@@ -178,11 +173,10 @@ impl Experiment {
             acknowledged: None,
             acknowledged_by: None,
         });
-        Ok(())
     }
 
     /// Notes who acknowledged the alarms at a time.
-    pub(crate) fn acknowledged_by(&mut self, name: &str, time: Timestamp) {
+    pub(super) fn acknowledged_by(&mut self, name: &str, time: Timestamp) {
         let answered = |alarm: &&mut RecordedAlarm| {
             alarm.acknowledged == Some(time) && alarm.acknowledged_by.is_none()
         };
@@ -195,9 +189,10 @@ impl Experiment {
         for alarm in &mut self.alarms {
             alarm.acknowledged.get_or_insert(time);
         }
-        self.learner
-            .apply(LearnerEvent::Answer(AlarmAnswer::Acknowledge))?;
+        let answer = Event::Answered(AlarmAnswer::Acknowledge);
+        self.learner.apply(&answer).map_err(damage)?;
         self.missing.acknowledge();
-        self.refresh_inputs()
+        self.leased = None;
+        Ok(())
     }
 }

@@ -92,6 +92,7 @@ impl Experiment {
                 view.budget.per.name(),
                 view.period_end,
             ),
+            experiment: self.info.experiment.clone(),
             guardrail,
             retry_after: (seconds as u32).max(1),
         })

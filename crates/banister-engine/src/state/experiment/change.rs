@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use banister::budget::Budget;
-use banister::{AlarmAnswer, Fallback, OnBreach};
+use banister::{AlarmAnswer, ArmWeights, Event, Fallback, OnBreach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Experiment, ExperimentStatus, ForcedSafe};
+use super::{Experiment, ExperimentStatus, ForcedSafe, damage};
 use crate::object::OneOrMany;
 use crate::refusal::Refusal;
-use crate::state::declaration::{DefaultOutcome, Rollout, StopWhen};
-use crate::state::learner::LearnerEvent;
+use crate::state::declaration::{DefaultOutcome, NamedArm, Rollout, StopWhen};
 use crate::time::Timestamp;
 
 /// A change of an experiment; what is absent stays.
@@ -80,6 +79,30 @@ pub struct Change {
     pub on_breach: Option<OnBreach>,
 }
 
+/// An edit of an experiment, as its event and lists of changes have it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "change")]
+pub enum Edit {
+    /// Changes its description, status, shadow mode, time to live, budgets or reaction to alarms.
+    #[serde(rename = "changed")]
+    Change(Change),
+    /// Adds an arm, or offers a retired one again.
+    #[serde(rename = "arm_added")]
+    AddArm(NamedArm),
+    /// Retires an arm: it is offered no more, and keeps its number.
+    #[serde(rename = "arm_retired")]
+    RetireArm { name: String },
+    /// Forgets what was learned of an arm: it has changed.
+    #[serde(rename = "arm_forgotten")]
+    ForgetArm { name: String },
+    /// Sets other weights of an arm.
+    #[serde(rename = "weights_told")]
+    SetWeights { name: String, weights: ArmWeights },
+    /// Acknowledges the alarms, with a note.
+    #[serde(rename = "alarms_acknowledged")]
+    AcknowledgeAlarms { note: String },
+}
+
 /// Tells null from absent.
 fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
@@ -100,14 +123,52 @@ fn given_budgets<'de, D: serde::Deserializer<'de>>(
 }
 
 impl Experiment {
-    pub(super) fn change(&mut self, change: Change, time: Timestamp) -> Result<(), String> {
+    /// Folds an edit, given the number and the time of its event.
+    pub(super) fn edited(&mut self, at: (u64, Timestamp), edit: Edit) -> Result<(), String> {
+        let place = |own: &Self, name: &str| own.place(name).ok_or("there is no such arm");
+        match edit {
+            Edit::Change(change) => return self.change(change, at),
+            Edit::AddArm(arm) => return self.add(arm),
+            Edit::RetireArm { name } => {
+                let arm = place(self, &name)?;
+                self.arms[arm].offered = false;
+                self.leased = None;
+                self.learner.apply(&Event::ArmRetired(arm))
+            }
+            Edit::ForgetArm { name } => {
+                let arm = place(self, &name)?;
+                self.learner.apply(&Event::ArmChanged(arm))
+            }
+            Edit::SetWeights { name, weights } => {
+                self.repriced = at.0;
+                return self.set_weights(place(self, &name)?, &weights);
+            }
+            Edit::AcknowledgeAlarms { .. } => return self.acknowledge(at.1),
+        }
+        .map_err(damage)
+    }
+
+    /// Number of an arm.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.arms.iter().position(|own| own.name == name)
+    }
+
+    fn change(&mut self, change: Change, at: (u64, Timestamp)) -> Result<(), String> {
+        let time = at.1;
+        if (change.shadow).is_some_and(|shadow| shadow != self.checked.declaration.shadow) {
+            self.shadow_switches.push(at.0);
+        }
         if let Some(on_breach) = change.on_breach {
-            self.learner
-                .apply(LearnerEvent::Answer(AlarmAnswer::OnBreach(on_breach)))?;
+            let answer = Event::Answered(AlarmAnswer::OnBreach(on_breach));
+            self.learner.apply(&answer).map_err(damage)?;
         }
         if let Some(settled) = change.settled {
-            self.learner.apply(LearnerEvent::Settle(settled))?;
+            (self.learner.apply(&Event::Settled(settled))).map_err(damage)?;
+            let was_settled = self.settled.is_some();
             self.settled = settled.then_some(time);
+            if settled && !was_settled {
+                self.notice_settled(at);
+            }
         }
         if let Some(rollout) = change.rollout {
             self.checked.declaration.rollout = rollout;
@@ -116,6 +177,7 @@ impl Experiment {
         if let Some(share) = change.share {
             self.share = Some(share);
             self.tell_floors()?;
+            self.notice_rollout(at);
         }
         let declaration = &mut self.checked.declaration;
         if let Some(stop_when) = change.stop_when {
@@ -153,7 +215,8 @@ impl Experiment {
                 _ => {}
             }
         }
-        self.refresh_inputs()
+        self.leased = None;
+        Ok(())
     }
 
     /// Refuses what an archived experiment does no more.
@@ -188,8 +251,10 @@ impl Experiment {
         let share = self.share.unwrap_or(1.0);
         let rollout = self.checked.declaration.rollout.as_ref();
         let floors = rollout.map(|own| own.floors(share, |arm| self.checked.place(arm)));
-        self.learner
-            .apply(LearnerEvent::SetFloors(floors.unwrap_or_default()))
+        (self
+            .learner
+            .apply(&Event::Floors(&floors.unwrap_or_default())))
+        .map_err(damage)
     }
 
     /// Returns true if a change would change nothing.

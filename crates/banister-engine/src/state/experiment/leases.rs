@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Experiment;
 use crate::events::{DecisionEvent, LeaseEvent};
-use crate::state::learner::{Core, PolicyInputs};
 use crate::time::Timestamp;
 
 /// Seconds after its end in which exposures under a lease are taken.
@@ -28,21 +27,14 @@ pub struct GrantedLease {
     safe: Vec<(Option<Arc<str>>, f64)>,
 }
 
-/// The newest lease, as long as the experiment is the same.
-pub(crate) struct NewestLease {
-    pub event: Arc<LeaseEvent>,
-    pub inputs: Arc<PolicyInputs>,
-}
-
 impl Experiment {
     /// Segments that a lease has policies for: those known first; one without a name, where there are none.
-    pub(crate) fn leased_segments(&mut self, most: usize) -> Vec<Option<Arc<str>>> {
+    pub(crate) fn leased_segments(&self, most: usize) -> Vec<Option<Arc<str>>> {
         if self.info.segments.is_none() {
             return vec![None];
         }
-        let names = |core: &mut Core| core.agent.view().segment_names.to_vec();
-        let names = self.learner.with(names).into_iter().take(most);
-        names.map(|name| Some(name.into())).collect()
+        let names = self.learner.view().segment_names.iter().take(most);
+        names.map(|name| Some(name.as_str().into())).collect()
     }
 
     /// A lease was handed out.
@@ -64,11 +56,7 @@ impl Experiment {
                 .map(|own| (safe(own), own.1.probability(own.1.safe)))
                 .collect(),
         });
-        let newest = NewestLease {
-            event: lease,
-            inputs: self.inputs.clone(),
-        };
-        self.leased = Some((number, newest));
+        self.leased = Some((number, lease));
     }
 
     /// Counts a decision under a lease; returns the probability that its policy gave the safe action.

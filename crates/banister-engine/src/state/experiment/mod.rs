@@ -22,26 +22,25 @@ use std::sync::Arc;
 
 pub use alarm::{AlarmRaised, RecordedAlarm};
 pub use assigned::{Assigned, Delay};
-use banister::{Agent, Fallback, Origin, Registry as _};
+use banister::{Agent, Ask, Event as AgentEvent, Fallback, Origin, Pending};
 use budget_check::Allowed;
 pub(crate) use budget_check::reserve;
-pub use change::Change;
+pub use change::{Change, Edit};
 pub use leases::GrantedLease;
-pub(crate) use leases::NewestLease;
 pub use missing::{ArmMissing, Missing};
 pub use notice::{Notice, NoticeKind};
 pub(crate) use saved::{InSnapshots, mark, read_mark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::events::{DecisionEvent, Event, OutcomeEvent, PublishedPolicy, Record, shown_id};
+use crate::events::{
+    Author, DecisionEvent, Event, LeaseEvent, OutcomeEvent, PublishedPolicy, Record, shown_id,
+};
 use crate::state::budget::Budgets;
-use crate::state::declaration::{CheckedDeclaration, Declaration};
+use crate::state::declaration::{CheckedDeclaration, Declaration, NamedArm};
 use crate::state::experiment_info::{ExperimentInfo, info};
 use crate::state::history::History;
-use crate::state::learner::{
-    Arm, Core, ExperimentStatus, Learner, LearnerEvent, PendingDecision, PolicyInputs,
-};
+use crate::state::learner::Learner;
 use crate::time::ClockSets;
 use crate::time::Timestamp;
 
@@ -50,6 +49,36 @@ const MOST_SHARES: usize = 64;
 
 /// Arms up to which lifts are kept over time.
 const MOST_TRACED: usize = 20;
+
+/// Status of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExperimentStatus {
+    /// It decides and learns.
+    #[default]
+    Running,
+    /// Every decision is the safe action; it still learns from outcomes.
+    Paused,
+    /// It is over.
+    Archived,
+}
+
+/// An arm, retired ones too. Its number never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// The arm as it was declared or added, with the weights that were set since.
+    pub own: NamedArm,
+    /// False once it is retired.
+    pub offered: bool,
+}
+
+impl Deref for Arm {
+    type Target = NamedArm;
+
+    fn deref(&self) -> &NamedArm {
+        &self.own
+    }
+}
 
 /// Counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -126,21 +155,16 @@ pub struct FoldedState {
     /// Outcomes that never came, by arm.
     pub missing: Missing,
     /// Money over time.
-    #[serde(default, skip_serializing_if = "Budgets::is_empty")]
     pub budgets: Budgets,
     /// Alarms, the newest last.
     pub alarms: Vec<RecordedAlarm>,
     /// Time at which the policy settled.
-    #[serde(default)]
     pub settled: Option<Timestamp>,
     /// Most of the traffic that may be led away from the safe action, where there is a rollout.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// Leases that exposures may still be reported under, the newest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leases: Vec<GrantedLease>,
     /// The last event that changed prices: units assigned before are assigned anew.
-    #[serde(default)]
     pub repriced: u64,
     /// Events that turned shadow mode on or off.
     shadow_switches: Vec<u64>,
@@ -160,16 +184,12 @@ pub struct ExperimentTrace {
     /// Up to here every decision has an outcome or is younger than the time to live.
     pub settled: u64,
     /// Draws of arms against the policies that they were drawn from.
-    #[serde(default)]
     pub assigned: Assigned,
     /// Time from decisions to their first report, by arm.
-    #[serde(default)]
     pub delays: Vec<Delay>,
     /// Outcomes at which it is looked next whether enough is known.
-    #[serde(default)]
     pub look_at: u64,
     /// Notices for people, and their deliveries.
-    #[serde(default)]
     pub notices: notice::Notices,
 }
 
@@ -178,15 +198,11 @@ pub struct Experiment {
     pub checked: CheckedDeclaration,
     folded: FoldedState,
     pub trace: ExperimentTrace,
-    /// The policy over the arms now, and the number of its event once it has one.
-    pub(crate) current: Option<(Option<u64>, Arc<PublishedPolicy>)>,
-    /// The newest lease, to hand it out again.
-    pub(crate) leased: Option<(u64, NewestLease)>,
+    /// The newest lease, to hand it out again as long as the experiment is the same.
+    pub(crate) leased: Option<(u64, Arc<LeaseEvent>)>,
     /// The policy that budgets last allowed, and what it was made of.
     allowed: Option<Allowed>,
     pub(crate) info: Arc<ExperimentInfo>,
-    /// All that policies depend on beside what is learned; another one after every change.
-    pub(crate) inputs: Arc<PolicyInputs>,
     pub(crate) learner: Learner,
     /// The whole of it, and its summary, as queries show them.
     pub(crate) view_cache: ViewCache,
@@ -222,13 +238,9 @@ impl Experiment {
         checked: CheckedDeclaration,
     ) -> Result<Self, String> {
         let agent = (checked.config.build(&checked.problem)).map_err(|e| e.to_string())?;
-        let arms = checked.arms.iter().map(|arm| Arm {
-            name: arm.name.clone(),
-            features: arm.features.clone(),
-            ranges: arm.ranges.clone(),
-            weights: arm.weights.clone(),
-            offered: true,
-        });
+        let arms = checked.arms.iter().cloned();
+        let offered = true;
+        let arms = arms.map(|own| Arm { own, offered });
         let folded = FoldedState {
             key,
             number: key,
@@ -257,23 +269,23 @@ impl Experiment {
         checked: CheckedDeclaration,
         folded: FoldedState,
         trace: ExperimentTrace,
-        agent: Box<dyn Agent>,
+        mut agent: Box<dyn Agent>,
         recorded: u64,
     ) -> Self {
         let names = folded.arms.iter().map(|arm| arm.name.clone()).collect();
-        let info = info(folded.key, &checked, names, &*agent);
-        let inputs = inputs(&info, ExperimentStatus::Running, false);
-        let learner = Learner::new(Core::new(agent, recorded, inputs.clone()));
         Self {
+            info: info(
+                folded.key,
+                &checked,
+                names,
+                banister::assumptions(&mut *agent),
+            ),
+            learner: Learner::new(agent, recorded),
             checked,
             folded,
             trace,
-            current: None,
             leased: None,
             allowed: None,
-            info,
-            inputs,
-            learner,
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
         }
@@ -286,51 +298,37 @@ impl Experiment {
             checked: self.checked.clone(),
             folded: self.folded.clone(),
             trace: self.trace.clone(),
-            current: self.current.clone(),
             leased: None,
             allowed: None,
             info: self.info.clone(),
-            inputs: self.inputs.clone(),
             view_cache: ViewCache::default(),
             summary_cache: ViewCache::default(),
         })
     }
 
     /// Folds one of its events, the first aside; an error says that the log is damaged.
-    pub(crate) fn apply(&mut self, record: &Record, event: Event) -> Result<(), String> {
+    pub(crate) fn apply(
+        &mut self,
+        record: &Record,
+        author: &Author,
+        event: Event,
+        clock_sets: &ClockSets,
+    ) -> Result<(), String> {
         self.number = record.number;
+        let at = (record.number, record.time);
         match event {
             Event::Created(_) => return Err("an experiment is created once".into()),
             Event::ClockSet { .. } => return Err("the clock is no experiment's".into()),
-            Event::Changed(json) => {
-                let change: Change = serde_json::from_str(&json).map_err(|e| e.to_string())?;
-                if (change.shadow).is_some_and(|s| s != self.checked.declaration.shadow) {
-                    self.shadow_switches.push(record.number);
-                }
-                let (was_settled, is_step) = (self.settled.is_some(), change.share.is_some());
-                self.change(change, record.time)?;
-                if is_step {
-                    self.notice_rollout((record.number, record.time));
-                }
-                if self.settled.is_some() && !was_settled {
-                    self.notice_settled((record.number, record.time));
-                }
+            Event::Edited(json) => {
+                let edit = serde_json::from_str(&json).map_err(|e| e.to_string())?;
+                self.edited(at, edit)?;
+                self.acknowledged_by(author.name(), record.time);
             }
-            Event::NewArm(json) => {
-                self.add(serde_json::from_str(&json).map_err(|e| e.to_string())?)?;
-            }
-            Event::ArmRetired { arm } => self.retire(arm as usize)?,
-            Event::ArmForgotten { arm } => {
-                self.learner.apply(LearnerEvent::ForgetArm(arm as usize))?;
-            }
-            Event::WeightsTold { arm, weights } => {
-                let weights = serde_json::from_str(&weights).map_err(|e| e.to_string())?;
-                self.set_weights(arm as usize, weights)?;
-                self.repriced = record.number;
-            }
-            // Policies and decisions teach nothing, and parts only once they are complete.
-            Event::Policy(_) | Event::Decision(_) | Event::Part(_) => {}
-            Event::Leased(lease) => self.granted(record.number, record.time, lease),
+            Event::Policy(published) => self.applied_policy(at, published),
+            Event::Decision(decision) => self.applied_decision(at, &decision, clock_sets)?,
+            // Parts teach nothing until they are complete.
+            Event::Part(_) => {}
+            Event::Leased(lease) => self.granted(at.0, at.1, lease),
             Event::Added { is_last, .. } => self.counts.full += u64::from(is_last),
             Event::Moved { from, decision } => self.moved(record, from, &decision)?,
             Event::Outcome(outcome) => {
@@ -364,19 +362,19 @@ impl Experiment {
             } => {
                 self.counts.expired += 1;
                 self.counts.missing += 1;
+                let was_forced = self.is_forced_by_missing();
                 self.missing.never_came(action as usize, &policy);
                 if let Some(number) = record.decision {
-                    self.give_up(number, action, segment, time)?;
+                    self.give_up(number, action, segment.as_deref(), time)?;
                 }
-                if self.is_forced_by_missing() != self.inputs.is_forced {
-                    self.refresh_inputs()?;
+                if self.is_forced_by_missing() != was_forced {
+                    self.leased = None;
                 }
             }
             Event::AlarmRaised(json) => {
                 let alarm = serde_json::from_str(&json).map_err(|e| e.to_string())?;
-                self.record_alarm(record.number, record.time, alarm)?;
+                self.record_alarm(record.number, record.time, alarm);
             }
-            Event::AlarmsAcknowledged(_) => self.acknowledge(record.time)?,
             Event::Charged(charges) => {
                 (self.budgets).charge(record.decision.unwrap_or(0), &charges);
             }
@@ -401,17 +399,20 @@ impl Experiment {
                         sampled: !import.sampled.is_empty(),
                     }),
                 }
-                self.learner.apply(LearnerEvent::Import(import))?;
+                let info = &self.info;
+                let outcomes = import.outcomes(|features| info.choice(features));
+                for outcome in outcomes {
+                    (self.learner.apply(&AgentEvent::Outcome(&outcome))).map_err(damage)?;
+                }
             }
         }
         Ok(())
     }
 
     /// A policy was published.
-    pub(crate) fn applied_policy(
+    fn applied_policy(
         &mut self,
-        time: Timestamp,
-        number: u64,
+        (number, time): (u64, Timestamp),
         published: Arc<PublishedPolicy>,
     ) {
         if self.trace.history.publish(time, &published) {
@@ -422,12 +423,6 @@ impl Experiment {
         }
         self.shares
             .push_back((number, published.probability(published.safe)));
-        if let Some((own, current)) = &mut self.current
-            && own.is_none()
-            && Arc::ptr_eq(current, &published)
-        {
-            *own = Some(number);
-        }
         self.trace.latest = Some(Latest {
             number,
             published,
@@ -436,16 +431,15 @@ impl Experiment {
     }
 
     /// A decision was made.
-    pub(crate) fn applied_decision(
+    fn applied_decision(
         &mut self,
-        time: Timestamp,
-        number: u64,
+        (number, time): (u64, Timestamp),
         decision: &DecisionEvent,
         clock_sets: &ClockSets,
     ) -> Result<(), String> {
         self.count_draw(decision);
         if let Some(own) = &decision.own {
-            self.applied_policy(time, number, own.clone());
+            self.applied_policy((number, time), own.clone());
             if let Some(latest) = &mut self.trace.latest {
                 let names = decision.candidates.iter().map(|c| c.name.clone());
                 latest.candidates = names.collect();
@@ -472,10 +466,12 @@ impl Experiment {
                 .unwrap_or(0.0);
             // With a time to live, outcomes are learned in the order of decisions.
             let waits = self.checked.declaration.ttl_seconds.is_some();
-            self.announce(number, decision, (!waits).then_some(share))?;
+            let pending = decision.pending(number, (!waits).then_some(share));
+            (self.learner.apply(&AgentEvent::Drawn(&pending))).map_err(damage)?;
         } else if decision.segment.is_some() {
             // Counts the context even though the caller decides.
-            self.announce(number, decision, None)?;
+            let pending = decision.pending(number, None);
+            (self.learner.apply(&AgentEvent::Drawn(&pending))).map_err(damage)?;
         }
         self.counts.decisions += 1;
         self.counts.forced += u64::from(fallback.is_some());
@@ -506,7 +502,7 @@ impl Experiment {
         if decision.returns {
             return Ok(());
         }
-        self.give_up(number, action, decision.segment.clone(), decision.time)
+        self.give_up(number, action, decision.segment.as_deref(), decision.time)
     }
 
     /// The outcome of a decision will never come.
@@ -514,48 +510,26 @@ impl Experiment {
         &mut self,
         number: u64,
         action: u32,
-        segment: Option<Arc<str>>,
+        segment: Option<&str>,
         time: Option<f64>,
     ) -> Result<(), String> {
         // With a time to live its outcome was to come in order, and nothing waits for it.
         let waits = self.checked.declaration.ttl_seconds.is_none();
-        self.learner.apply(LearnerEvent::GiveUp(PendingDecision {
-            number,
-            action,
+        let pending = Pending {
+            decision: number,
+            action: action as usize,
             segment,
             safe_probability: waits.then_some(0.0),
-            excess: Vec::new(),
+            excess: &[],
             time,
-        }))
-    }
-
-    fn announce(
-        &mut self,
-        number: u64,
-        decision: &DecisionEvent,
-        safe_probability: Option<f64>,
-    ) -> Result<(), String> {
-        self.learner.apply(LearnerEvent::Announce(PendingDecision {
-            number,
-            action: decision.action,
-            segment: decision.segment.clone(),
-            safe_probability,
-            excess: decision.excess.clone(),
-            time: decision.time,
-        }))
+        };
+        (self.learner.apply(&AgentEvent::Lost(&pending))).map_err(damage)
     }
 
     /// Returns true if a decision was made in shadow mode: it may have been switched since.
     fn was_shadow(&self, decision: u64) -> bool {
         let since = self.shadow_switches.iter().filter(|&&n| n > decision);
         self.checked.declaration.shadow ^ (since.count() % 2 == 1)
-    }
-
-    fn retire(&mut self, arm: usize) -> Result<(), String> {
-        let retired = self.arms.get_mut(arm).ok_or("there is no such arm")?;
-        retired.offered = false;
-        self.learner.apply(LearnerEvent::RetireArm(arm))?;
-        self.refresh_inputs()
     }
 
     fn observe(
@@ -567,18 +541,19 @@ impl Experiment {
         self.counts.outcomes += 1;
         self.counts.expired += u64::from(outcome.by_default);
         self.trace.history.observe(record.time);
-        self.learner
-            .apply(LearnerEvent::Observe { outcome, origin })
+        let observed = outcome.observed(|features| self.info.choice(features), origin);
+        (self.learner.apply(&AgentEvent::Outcome(&observed))).map_err(damage)
     }
 
-    /// Has the trace show the lifts of the reward, where arms are few and learn here.
+    /// Has the trace show the lifts of the reward, where arms are few.
     fn trace_lifts(&mut self) {
-        if self.learner.actor().is_some() || self.arms.len() > MOST_TRACED {
+        if self.arms.len() > MOST_TRACED {
             return;
         }
-        let lifts = self.learner.with(|core| core.agent.lifts(Some(0)));
-        let lifts = lifts.into_iter().map(|lift| (lift.arm, lift.difference));
-        self.trace.history.lift(lifts.collect());
+        let lifts = self.learner.ask(Ask::Lifts(Some(0))).lifts();
+        let lifts = lifts.into_iter().flatten();
+        let differences = lifts.map(|lift| (lift.arm, lift.difference));
+        self.trace.history.lift(differences.collect());
     }
 
     /// True if it is time to check whether enough is known, by the number of outcomes.
@@ -593,29 +568,14 @@ impl Experiment {
         let Some(stop_when) = self.checked.declaration.stop_when else {
             return false;
         };
-        let left = self.learner.with(|core| core.agent.worth_left());
+        let left = self.learner.ask(Ask::WorthLeft).worth_left();
         left.is_some_and(|left| left.per_decision <= stop_when.worth_left)
-    }
-
-    /// Something that policies depend on has changed.
-    fn refresh_inputs(&mut self) -> Result<(), String> {
-        let is_forced = self.is_forced_by_missing();
-        self.inputs = inputs(&self.info, self.status, is_forced);
-        self.learner
-            .apply(LearnerEvent::PolicyInputs(self.inputs.clone()))
     }
 }
 
-fn inputs(
-    info: &Arc<ExperimentInfo>,
-    status: ExperimentStatus,
-    is_forced: bool,
-) -> Arc<PolicyInputs> {
-    Arc::new(PolicyInputs {
-        info: info.clone(),
-        status,
-        is_forced,
-    })
+/// An agent refuses no event that was checked before it was written: this one was changed since.
+fn damage(error: banister::Error) -> String {
+    error.to_string()
 }
 
 /// Cache of a view of an experiment, valid until its next event: the view with the number of the last event that it shows and the periods of its budgets. `Any`, because views are

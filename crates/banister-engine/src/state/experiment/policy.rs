@@ -3,31 +3,19 @@
 use banister::toolkit::Within;
 use std::sync::Arc;
 
-use banister::{Agent, AlarmAnswer, ArmRanges, ArmWeights, Outcome, Registry as _};
+use banister::{ArmRanges, ArmWeights, Ask, Choice, Error, Event, Fallback, Outcome, Round};
 
-use super::{Arm, Experiment};
+use super::{Arm, Experiment, ExperimentStatus, damage};
 use crate::events::{Candidate, PublishedPolicy};
 use crate::refusal::Refusal;
-use crate::state::declaration::{Kind, NamedArm, check_label, check_range};
+use crate::state::declaration::{Kind, NamedArm, Size, check_label, check_range};
 use crate::state::experiment_info::info;
-use crate::state::learner::{Detached, LearnerEvent, add_arm};
 use crate::time::{ClockSets, Timestamp};
-
-/// Length of features from which on a learner is detached: below it decisions take microseconds.
-const LONG_FEATURES: usize = 64;
-
-/// Pairs of a segment told apart and an arm from which on a learner is detached: a table of policies for all of them
-/// takes a tenth of a millisecond, a snapshot a few.
-const MANY_PAIRS: usize = 1000;
 
 impl Experiment {
     /// Checks that the agent would take an outcome after `more` others: events that are written must fold.
     pub(crate) fn check_outcome(&self, outcome: &Outcome, more: u64) -> Result<(), Refusal> {
-        let all = self.counts.outcomes + self.counts.imported;
-        let more = more.saturating_add(self.learner.unknown_to_declared(all));
-        (self.learner.declared())
-            .check(outcome, more)
-            .map_err(Refusal::from)
+        Ok(self.learner.check(&Event::Outcome(outcome), more)?)
     }
 
     /// The policy for a request, as known now.
@@ -38,8 +26,39 @@ impl Experiment {
         context: &[f64],
         candidates: &[Candidate],
     ) -> Result<Arc<PublishedPolicy>, Refusal> {
-        self.learner
-            .with(|core| core.policy(time, segment, context, candidates))
+        let features: Vec<f64>;
+        let (choice, field) = match self.info.kind {
+            Kind::Arms => (Choice::Arms, segment.map(|_| "segment")),
+            Kind::Context(_) => {
+                features = self.info.vector(context).into_owned();
+                (Choice::Context(&features), Some("context"))
+            }
+            Kind::Candidates(_) => {
+                let each = candidates.iter().flat_map(|c| c.features.iter().copied());
+                features = each.collect();
+                (Choice::Offered(&features), Some("actions"))
+            }
+        };
+        let round = Round {
+            time,
+            choice,
+            segment,
+            only_safe: self.only_safe(),
+        };
+        let published = self.learner.policy(&round, &self.info.problem);
+        published.map_err(|error| match (error, field) {
+            (error, None) => Refusal::unavailable(error.to_string()),
+            (error @ Error::Invalid { .. }, _) => error.into(),
+            (error, Some(field)) => Refusal::invalid(field, "given", error.to_string()),
+        })
+    }
+
+    /// Reason for which the safe action is forced, whatever the agent says.
+    fn only_safe(&self) -> Option<Fallback> {
+        match self.status {
+            ExperimentStatus::Paused => Some(Fallback::Paused),
+            _ => self.is_forced_by_missing().then_some(Fallback::Alarm),
+        }
     }
 
     /// Time of a decision made now and after `others`, as declared drift counts it, where there is one. Events alone say
@@ -52,53 +71,9 @@ impl Experiment {
         })
     }
 
-    /// Returns true if decisions take so long that others should not wait for them.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.info.dimension >= LONG_FEATURES || self.has_many_segments()
-    }
-
-    /// Returns true if the table of segments is large enough to slow the writer down.
-    pub(crate) fn has_many_segments(&self) -> bool {
-        self.learner.segment_count().told_apart * self.arms.len() >= MANY_PAIRS
-    }
-
-    /// Moves the learner beside the writer.
-    pub(crate) fn detach(&mut self, detached: &Detached) -> Result<(), String> {
-        // To make the twin takes long.
-        if self.learner.actor().is_some() {
-            return Ok(());
-        }
-        let twin = self.twin().map_err(|e| e.to_string())?;
-        let name = &self.checked.declaration.name;
-        self.learner.detach(twin, name, detached);
-        Ok(())
-    }
-
-    /// An agent for the same arms that has not learned anything.
-    fn twin(&self) -> Result<Box<dyn Agent>, banister::Error> {
-        let checked = &self.checked;
-        let mut twin = checked.config.build(&checked.problem)?;
-        for arm in self.arms.iter().skip(checked.arms.len()) {
-            let features = arm.features.as_deref();
-            twin.add_arm(&arm.name, features, &arm.ranges, &arm.weights)?;
-        }
-        for (number, arm) in self.arms.iter().enumerate() {
-            if number < checked.arms.len() && !arm.weights.is_empty() {
-                twin.set_weights(number, &arm.weights)?;
-            }
-            if !arm.offered {
-                twin.retire_arm(number)?;
-            }
-        }
-        if let Some(on_breach) = self.on_breach() {
-            twin.answer_alarms(AlarmAnswer::OnBreach(on_breach))?;
-        }
-        Ok(twin)
-    }
-
     /// Checks that an arm can be added, or offered again: one that was retired keeps its features and ranges.
     pub(crate) fn check_new_arm(&self, arm: NamedArm) -> Result<NamedArm, Refusal> {
-        let Some(place) = self.arms.iter().position(|other| other.name == arm.name) else {
+        let Some(place) = self.place(&arm.name) else {
             self.check_unknown_arm(&arm)?;
             return Ok(arm);
         };
@@ -119,7 +94,7 @@ impl Experiment {
             ranges: ArmRanges::default(),
             ..arm
         };
-        self.try_on_a_twin(|agent| add_arm(agent, &again))?;
+        self.check_event(&Event::ArmOffered(again.offer()))?;
         Ok(again)
     }
 
@@ -132,9 +107,16 @@ impl Experiment {
         for (name, range) in &arm.ranges.0 {
             check_range(("ranges", name), *range)?;
         }
-        self.try_on_a_twin(|agent| add_arm(agent, arm))?;
+        let size = Size {
+            kind: self.info.kind,
+            arms: self.arms.len() + 1,
+            length: arm.features.as_ref().map(Vec::len),
+            guardrails: self.info.guardrails.len(),
+        };
+        size.check(&self.checked.config, "name")?;
+        self.check_event(&Event::ArmOffered(arm.offer()))?;
         let mut checked = self.checked.clone();
-        (checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(Refusal::from)?;
+        checked.standard.add_arm(&arm.ranges, &arm.weights)?;
         let declaration = &checked.declaration;
         checked.check_budgets(&declaration.budgets)?;
         checked.check_ttl(
@@ -145,53 +127,54 @@ impl Experiment {
 
     /// Takes up an arm that was checked.
     pub(super) fn add(&mut self, arm: NamedArm) -> Result<(), String> {
-        if let Some(place) = self.arms.iter().position(|other| other.name == arm.name) {
+        (self.learner.apply(&Event::ArmOffered(arm.offer()))).map_err(damage)?;
+        if let Some(place) = self.place(&arm.name) {
             self.arms[place].offered = true;
             if !arm.weights.is_empty() {
                 self.take_weights(place, &arm.weights)?;
             }
-            self.learner.apply(LearnerEvent::AddArm(arm))?;
-            return self.refresh_info();
+            self.refresh_info();
+            return Ok(());
         }
         (self.checked.standard.add_arm(&arm.ranges, &arm.weights)).map_err(|e| e.to_string())?;
         self.arms.push(Arm {
-            name: arm.name.clone(),
-            features: arm.features.clone(),
-            ranges: arm.ranges.clone(),
-            weights: arm.weights.clone(),
+            own: arm,
             offered: true,
         });
-        self.learner.apply(LearnerEvent::AddArm(arm))?;
-        self.refresh_info()
+        self.refresh_info();
+        Ok(())
     }
 
     /// Sets weights that were checked: they count from the next decision on.
-    pub(super) fn set_weights(&mut self, arm: usize, weights: ArmWeights) -> Result<(), String> {
-        self.take_weights(arm, &weights)?;
-        self.learner.apply(LearnerEvent::SetWeights(arm, weights))?;
-        self.refresh_info()
+    pub(super) fn set_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), String> {
+        self.take_weights(arm, weights)?;
+        (self.learner.apply(&Event::Weights(arm, weights))).map_err(damage)?;
+        self.refresh_info();
+        Ok(())
     }
 
     fn take_weights(&mut self, arm: usize, weights: &ArmWeights) -> Result<(), String> {
         (self.checked.standard.set_weights(arm, weights)).map_err(|e| e.to_string())?;
-        self.arms[arm].weights = self.checked.standard.arm_weights(arm);
+        self.arms[arm].own.weights = self.checked.standard.arm_weights(arm);
         Ok(())
     }
 
     /// Refreshes the properties that answers show.
-    fn refresh_info(&mut self) -> Result<(), String> {
+    fn refresh_info(&mut self) {
         let names = self.arms.iter().map(|arm| arm.name.clone()).collect();
-        self.info = info(self.key, &self.checked, names, self.learner.declared());
-        self.refresh_inputs()
+        let assumptions = self.learner.ask(Ask::Assumptions).assumptions();
+        self.info = info(
+            self.key,
+            &self.checked,
+            names,
+            assumptions.unwrap_or_default(),
+        );
+        self.leased = None;
     }
 
-    /// Tries a change on an agent for the same arms: an event must not fail once it is written.
-    pub(crate) fn try_on_a_twin(
-        &self,
-        change: impl FnOnce(&mut dyn Agent) -> Result<(), banister::Error>,
-    ) -> Result<(), Refusal> {
-        let twin = self.twin();
-        let mut twin = twin.map_err(|e| Refusal::unavailable(e.to_string()))?;
-        Ok(change(&mut *twin).with_path(|path| path.moved("arm", "name"))?)
+    /// Refuses an event that the agent would: one that is written must fold.
+    pub(crate) fn check_event(&self, event: &Event) -> Result<(), Refusal> {
+        let checked = self.learner.check(event, 0);
+        Ok(checked.with_path(|path| path.moved("arm", "name"))?)
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use banister::{AgentConfig, Registry as _};
 use serde::{Deserialize, Serialize};
 
-use super::{Core, Experiment, ExperimentTrace, FoldedState};
+use super::{Experiment, ExperimentTrace, FoldedState};
 use crate::events::digest;
 use crate::state::declaration::Declaration;
-use crate::state::learner::Detached;
 use crate::store::{Snapshot, StoreError};
 
 /// All of an experiment that a snapshot keeps.
@@ -28,9 +27,9 @@ struct Learned {
 }
 
 /// First byte of a snapshot: its version.
-const SEALED: u8 = 9;
+const SEALED: u8 = 11;
 /// First byte of a compressed snapshot.
-const PACKED: u8 = 10;
+const PACKED: u8 = 12;
 /// Bytes of a snapshot from which on it is compressed: the writer has less to write.
 const LARGE: usize = 256 << 10;
 
@@ -69,65 +68,26 @@ pub(crate) fn read_mark(mark: &Snapshot) -> Option<(u64, InSnapshots)> {
     Some((mark.number, postcard::from_bytes(body).ok()?))
 }
 
-impl Learned {
-    /// Adds what the learner has to say.
-    fn complete(mut self, core: &mut Core) -> Result<Self, StoreError> {
-        self.recorded = core.recorded;
-        self.agent = core.agent.save().map_err(unwritable)?;
-        Ok(self)
-    }
-}
-
-impl Saved {
-    /// Snapshot of the log up to an event, sealed.
-    fn sealed(mut self, core: &mut Core, number: u64) -> Result<Snapshot, StoreError> {
-        self.learned = self.learned.complete(core)?;
-        let experiment = self.learned.folded.key;
-        let json = serde_json::to_vec(&self).map_err(unwritable)?;
-        let packed = (json.len() >= LARGE)
-            .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
-            .flatten();
-        let (kind, content) = packed.map_or((SEALED, json), |packed| (PACKED, packed));
-        let mut body = Vec::with_capacity(content.len() + 9);
-        body.push(kind);
-        body.extend_from_slice(&seal(experiment, number, &content));
-        body.extend_from_slice(&content);
-        Ok(Snapshot {
-            experiment,
-            number,
-            body,
-        })
-    }
-}
-
 impl Experiment {
-    /// Part of the snapshot that depends on the events alone, but for the learner's.
-    fn learned(&self) -> Learned {
+    /// Part of the snapshot that depends on the events alone.
+    fn learned(&mut self) -> Result<Learned, StoreError> {
         let folded = self.folded.clone();
         #[cfg(test)]
         let folded = FoldedState {
             budgets: folded.budgets.clone().planted(),
             ..folded
         };
-        Learned {
+        Ok(Learned {
             folded,
             declaration: self.checked.declaration.clone(),
-            recorded: 0,
-            agent: String::new(),
-        }
-    }
-
-    fn saved(&self) -> Saved {
-        Saved {
-            learned: self.learned(),
-            trace: self.trace.clone(),
-        }
+            recorded: self.learner.recorded,
+            agent: self.learner.save().map_err(unwritable)?,
+        })
     }
 
     /// Digest of what is learned.
     pub fn digest(&mut self) -> Result<String, StoreError> {
-        let learned = self.learned();
-        let mut learned = self.learner.with(|core| learned.complete(core))?;
+        let mut learned = self.learned()?;
         // How far a random stream was drawn is no part of what was learned.
         let mut agent: serde_json::Value =
             serde_json::from_str(&learned.agent).map_err(unwritable)?;
@@ -144,25 +104,24 @@ impl Experiment {
 
     /// Snapshot of the log up to an event.
     pub(crate) fn snapshot(&mut self, number: u64) -> Result<Snapshot, StoreError> {
-        let saved = self.saved();
-        self.learner.with(|core| saved.sealed(core, number))
-    }
-
-    /// Takes a snapshot. Beside a detached learner it is taken on the learner's thread and handed over there: then
-    /// returns `None`.
-    pub(crate) fn snapshot_soon(
-        &mut self,
-        number: u64,
-        detached: Option<&Detached>,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        let (Some(actor), Some(detached)) = (self.learner.actor(), detached) else {
-            return self.snapshot(number).map(Some);
+        let saved = Saved {
+            learned: self.learned()?,
+            trace: self.trace.clone(),
         };
-        let (saved, detached) = (self.saved(), detached.clone());
-        actor.save(Box::new(move |core| {
-            detached.hand_over(saved.sealed(core, number));
-        }));
-        Ok(None)
+        let json = serde_json::to_vec(&saved).map_err(unwritable)?;
+        let packed = (json.len() >= LARGE)
+            .then(|| snap::raw::Encoder::new().compress_vec(&json).ok())
+            .flatten();
+        let (kind, content) = packed.map_or((SEALED, json), |packed| (PACKED, packed));
+        let mut body = Vec::with_capacity(content.len() + 9);
+        body.push(kind);
+        body.extend_from_slice(&seal(self.key, number, &content));
+        body.extend_from_slice(&content);
+        Ok(Snapshot {
+            experiment: self.key,
+            number,
+            body,
+        })
     }
 
     pub(crate) fn restore(snapshot: &Snapshot) -> Result<Self, String> {
@@ -200,8 +159,6 @@ impl Experiment {
         let agent = AgentConfig::restore(&agent)
             .map_err(|e| e.to_string())?
             .agent;
-        let mut experiment = Self::of(checked, folded, saved.trace, agent, recorded);
-        experiment.refresh_inputs()?;
-        Ok(experiment)
+        Ok(Self::of(checked, folded, saved.trace, agent, recorded))
     }
 }

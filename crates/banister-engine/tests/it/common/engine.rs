@@ -128,7 +128,7 @@ impl Caller {
     }
 
     pub fn retire_arm(&self, name: &str, arm: &str) -> Result<ExperimentView, Refusal> {
-        self.edit(name, Edit::RetireArm(arm.into()))
+        self.edit(name, Edit::RetireArm { name: arm.into() })
     }
 
     pub fn show(&self, name: &str) -> Result<ExperimentView, Refusal> {
@@ -166,7 +166,7 @@ impl Caller {
     }
 
     pub fn live_state(&self, name: &str) -> ExperimentState {
-        self.query(ReadState::new(name)).expect("a state")
+        self.query(ReadState(name.into())).expect("a state")
     }
 
     /// Digest of what is learned, and the experiment's last event.
@@ -249,5 +249,5 @@ pub fn check(decided: &Decided) {
     assert!((total - 1.0).abs() < 1e-9, "the policy sums to {total}");
     assert!(published.policy.iter().all(|entry| entry.1 > 0.0));
     assert!(published.guardrails.iter().all(|g| g.slack >= 0.0));
-    assert_eq!(published.probability(decided.action), decided.probability);
+    assert_eq!(published.probability(decided.index), decided.probability);
 }

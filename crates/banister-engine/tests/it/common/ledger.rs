@@ -57,7 +57,7 @@ impl Ledger {
         self.insist(|| next().report("x", id, json!({"reward": value(id)})));
         let whole = json!({"reward": value(id), "costs": {"errors": 0}});
         let reported = self.insist(|| next().report("x", id, whole.clone()));
-        assert!(reported.complete);
+        assert!(reported.is_complete());
         self.outcomes.lock().unwrap().insert(id.into());
     }
 
