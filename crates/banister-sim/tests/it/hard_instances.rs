@@ -133,7 +133,7 @@ fn refused(config: ExperimentConfig, expected_field: &str, expected_value: &str)
     match config.check("bad") {
         Err(Error::Invalid { field, value, .. }) => {
             assert_eq!(
-                (field.as_str(), value.as_str()),
+                (&*field.to_string(), value.as_str()),
                 (expected_field, expected_value)
             );
         }

@@ -185,7 +185,7 @@ fn the_authors_instance_is_as_in_their_code() {
         (guardrail.at_most, guardrail.safe_cost),
         (Some(0.2), Some(0.0))
     );
-    assert_eq!(guardrail.sub_gaussian, Some(1.0));
+    assert_eq!(guardrail.signal.sub_gaussian, Some(1.0));
 }
 
 #[test]
