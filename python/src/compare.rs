@@ -89,7 +89,7 @@ impl Comparison {
         };
         let comparison =
             compare::Comparison::plan_in(entries, &asked, skip_unfit, Path::new(folder))
-                .map_err(|error| raise(in_words(error), &failures))?;
+                .map_err(|error| raise(error, &failures))?;
         Ok(Self {
             comparison,
             published,
@@ -212,9 +212,4 @@ fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
     Ok(entries
         .flat_map(|entry| entry.experiment.agent.into_iter().zip(entry.agent_fields))
         .collect())
-}
-
-/// The engine's words for Python's arguments.
-fn in_words(error: Error) -> Error {
-    error.with_path(|path| path.moved("agent", "agents"))
 }

@@ -692,3 +692,24 @@ def test_prices_are_told() -> None:
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_expressions_of_signals() -> None:
+    def agent(**reward: Any) -> banister.Opb:
+        return banister.Opb(
+            2,
+            signals={"revenue": (0, 10), "refunds": (0, 4), "orders": (0, 4)},
+            reward=banister.Reward(**reward),
+            guardrails=banister.Guardrail("rate", expression=("refunds", "/", "orders"), at_most=0.5),
+        )
+
+    made = agent(expression=("revenue", "-", "refunds"))
+    for _ in range(20):
+        made.observe(0, 8.0, {"orders": 2.0, "refunds": 1.0})
+    assert made.estimates()["reward_mean"][0] == pytest.approx(7.0)
+    decision = made.decide()
+    rate = decision.certificate["rate"]
+    assert rate.threshold == 0.5 and rate.pessimistic_cost <= 0.5
+    assert made.problem["guardrails"][0]["expression"] == ["refunds", "/", "orders"]
+    with pytest.raises(ValueError, match=r"reward\.expression.*one value per outcome"):
+        agent(expression=("revenue", "/", "orders"))

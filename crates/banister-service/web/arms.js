@@ -192,7 +192,8 @@ function addArm(context, experiment) {
     })
   );
   const isTable = (x) => Boolean(x) && typeof x === "object" && !Array.isArray(x);
-  const byArm = experiment.guardrails.filter((g) => isTable(g.expression) && Object.values(g.expression).every(isTable));
+  const hasOwn = (g) => isTable(g.expression) && Object.values(g.expression).every(isTable);
+  const byArm = experiment.guardrails.filter(hasOwn);
   const wanted = byArm.map((g) => {
     const signals = Object.keys(Object.values(g.expression)[0]);
     return [g.name, Object.fromEntries(signals.map((signal) => [signal, null]))];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use banister::AgentConfig;
 use banister::guarantee::Guarantee;
 use banister::toolkit::{FieldPath, Within, check_seen, did_you_mean};
-use banister::{Agent, Ask, Range, Round, Scope, SegmentedConfig, SignalConfig};
+use banister::{Agent, Ask, Expression, Range, Round, Scope, SegmentedConfig, SignalConfig};
 
 use super::{CheckedDeclaration, Declaration, DeclaredArm, DefaultOutcome, LONGEST_NAME, NamedArm};
 use crate::object::OneOrMany;
@@ -56,6 +56,9 @@ impl Declaration {
                 check(direction.key(), bound, LARGEST_SIGNAL).within(place)?;
             }
             given("safe_cost", guardrail.safe_cost).within(place)?;
+            if let Some(Expression::Event(event)) = &guardrail.expression {
+                check("expression", event.bound, LARGEST_SIGNAL).within(place)?;
+            }
         }
         for (name, own) in &self.signals {
             let mut own = own.config();

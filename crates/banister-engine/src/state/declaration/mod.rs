@@ -338,7 +338,7 @@ impl Declaration {
         for (i, own) in standard.guardrails.iter().enumerate() {
             // A sum has the range that its weights give.
             let range = [own.signal.lo, own.signal.hi];
-            check_range("weights", range).within(("guardrails", i))?;
+            check_range("expression", range).within(("guardrails", i))?;
         }
         let config = self.config(kind, &arms, is_new)?.resolved(&problem);
         if is_new {

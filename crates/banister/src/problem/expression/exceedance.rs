@@ -51,14 +51,9 @@ impl Exceedance {
             let allowed = "a share of outcomes has a bound of its own: leave it out";
             return Err(Error::invalid("relative", true, allowed));
         }
-        let drift = guardrail.signal.drift;
-        if signal.drift.is_some_and(|own| own.by > 0.0) && drift.is_none() {
-            let allowed =
-                "the mean of its signal moves, and a share may move faster: declare how fast";
-            return Err(Error::invalid("drift", "absent", allowed));
-        }
         let config = SignalConfig {
-            drift,
+            // How fast a share moves does not follow from how fast the mean does.
+            drift: guardrail.signal.drift,
             ..SignalConfig::default()
         };
         let made = Made::Beyond { place, side, bound };
