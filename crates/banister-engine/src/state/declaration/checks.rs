@@ -56,7 +56,7 @@ impl Declaration {
                 check(direction.key(), bound, LARGEST_SIGNAL).within(place)?;
             }
             given("safe_cost", guardrail.safe_cost).within(place)?;
-            if let Some(Expression::Event(event)) = &guardrail.expression {
+            if let Some(Expression::Exceedance(event)) = &guardrail.expression {
                 check("expression", event.bound, LARGEST_SIGNAL).within(place)?;
             }
         }
