@@ -191,10 +191,16 @@ fn estimates_belong_to_their_actions_wherever_they_stand() {
         let features: Vec<f64> = x.iter().map(|x| 0.6 * x / length).collect();
         json!({"name": format!("a{i}"), "features": features})
     };
-    for i in [0, 10, 39] {
-        let request = json!({"id": format!("d{i}"), "actions": [action(i)]});
+    // The safe action is known, and earns little: all others are worth a try.
+    let safe = json!(unit(16, 0));
+    for i in 0..100 {
+        let offered = match i {
+            0 | 10 | 39 => action(i),
+            _ => safe.clone(),
+        };
+        let request = json!({"id": format!("d{i}"), "actions": [offered]});
         engine.decide_with("x", request).unwrap();
-        let report = json!({"reward": 0.9, "costs": {"errors": 0.1}});
+        let report = json!({"reward": 0.1, "costs": {"errors": 0.1}});
         engine.report("x", &format!("d{i}"), report).unwrap();
     }
     let mut found: Vec<BTreeMap<String, (f64, f64)>> = Vec::new();

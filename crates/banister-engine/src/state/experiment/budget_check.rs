@@ -2,8 +2,8 @@
 //!
 //! Where the rest of an amount does not cover everything that a policy may draw, the safe action is played
 //! alone: to look at the draw first would change the probabilities. Where it does, but would not last for the
-//! period, the policy is mixed with the safe action. Neither needs the agent, so that policies which were
-//! computed beside the writer are held against the reservations of the very commit that they are drawn in.
+//! period, the policy is mixed with the safe action. Neither needs the agent: a policy is published as long as
+//! nothing is learned, and held against the reservations of the very commit that it is drawn in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
