@@ -308,10 +308,10 @@ impl Learner for ArmLearner {
                     shell.stale = true;
                 }
             }
-            Event::Lost(pending) => {
-                if (shell.monitor).is_waited_for(pending.decision, pending.action) {
-                    self.waiting.end(pending.action);
-                }
+            Event::Lost(pending)
+                if (shell.monitor).is_waited_for(pending.decision, pending.action) =>
+            {
+                self.waiting.end(pending.action);
             }
             Event::ArmOffered(_) | Event::ArmRetired(_) | Event::Floors(_) => {
                 if self.estimates.pulls().len() < shell.arms.len() {
