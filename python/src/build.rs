@@ -491,7 +491,9 @@ fn resumed(
         ..Round::default()
     };
     if !matches!(round, LastRound::Arms)
-        && (agent.ask(Ask::Estimate(&choice, 0)).estimate()).is_none()
+        && (agent.ask(Ask::Estimates(&choice, Some(&[]))))
+            .estimates()
+            .is_none()
     {
         return Err(unreadable("`round` does not suit its agent"));
     }

@@ -58,8 +58,8 @@ impl CheckedLog<'_> {
     pub(crate) fn offering(&self, agent: &mut dyn Agent) -> Result<Offering, Error> {
         if let Some(context) = self.context(0)
             && (agent
-                .ask(Ask::Estimate(&Round::in_context(context), 0))
-                .estimate())
+                .ask(Ask::Estimates(&Round::in_context(context), Some(&[0])))
+                .estimates())
             .is_some()
         {
             return Ok(Offering::Contexts);

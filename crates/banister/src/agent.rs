@@ -103,8 +103,8 @@ impl AgentView<'_> {
 
 /// Estimates of all arms, retired ones too, or of every action of a round, in their order.
 pub fn estimates(agent: &mut dyn Agent, round: &Round) -> Vec<ArmEstimate> {
-    let each = (0..).map_while(|action| agent.ask(Ask::Estimate(round, action)).estimate());
-    each.collect()
+    let found = agent.ask(Ask::Estimates(round, None)).estimates();
+    found.unwrap_or_default()
 }
 
 /// The assumptions that an agent's certificates rest on; none of one that nothing watches.

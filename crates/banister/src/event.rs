@@ -141,8 +141,8 @@ impl Event<'_> {
 /// A question to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask<'a> {
-    /// Estimates of an arm, or of an action of the round.
-    Estimate(&'a Round<'a>, usize),
+    /// Estimates of arms, or of actions of the round, in this order; of all if none are named.
+    Estimates(&'a Round<'a>, Option<&'a [usize]>),
     /// Segments with a policy of their own, the most frequent first, and the pool of all others last: those at some
     /// places.
     Segments(Range<usize>),
@@ -161,8 +161,8 @@ pub enum Ask<'a> {
 pub enum Findings {
     /// Nothing is known, or it is none of the agent's questions.
     Unknown,
-    /// Of [`Ask::Estimate`].
-    Estimate(ArmEstimate),
+    /// Of [`Ask::Estimates`].
+    Estimates(Vec<ArmEstimate>),
     /// Of [`Ask::Segments`].
     Segments(Vec<SegmentView>),
     /// Of [`Ask::Lifts`].
@@ -171,6 +171,14 @@ pub enum Findings {
     WorthLeft(WorthLeft),
     /// Of [`Ask::Assumptions`].
     Assumptions(Vec<Assumption>),
+}
+
+impl Findings {
+    /// Estimates of each of the actions asked about ([`Ask::Estimates`]).
+    pub fn each(actions: Option<&[usize]>, estimate: impl FnMut(usize) -> ArmEstimate) -> Self {
+        let actions = actions.unwrap_or_default().iter().copied();
+        Self::Estimates(actions.map(estimate).collect())
+    }
 }
 
 /// Declares a method for each kind of findings.
@@ -190,7 +198,7 @@ macro_rules! findings {
 
 findings! {
     /// Estimates; `None` if there is no such action, or from an agent that keeps none.
-    estimate: Estimate(ArmEstimate),
+    estimates: Estimates(Vec<ArmEstimate>),
     /// Segments; `None` from an agent without any.
     segments: Segments(Vec<SegmentView>),
     /// Lifts; `None` from an agent that does not compute them.

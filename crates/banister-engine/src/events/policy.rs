@@ -3,14 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use banister::Scope;
 use banister::decision::{GuardrailCertificate, SolverReport};
 use banister::solve::Status;
 use banister::toolkit::CheckedProblem;
 use banister::toolkit::Standard;
-use banister::{
-    Agent, ArmEstimate, Ask, Choice, Claim, Decision, Error, Estimate, Fallback, Round,
-};
-use banister::{Problem, Scope};
+use banister::{Agent, ArmEstimate, Ask, Claim, Decision, Error, Estimate, Fallback, Round};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -20,10 +18,6 @@ use crate::time::Timestamp;
 /// Most actions whose beliefs are kept with a policy; policies usually have guardrails + 1 actions,
 /// but untried arms share their probability.
 const MOST_KNOWN: usize = 64;
-
-/// Actions that an agent is asked about at once where decisions bring them: it looks through all that it is asked about
-/// for every one.
-const AT_ONCE: usize = 16;
 
 /// Estimate of an empty sum.
 const NOTHING: Estimate = Estimate {
@@ -159,26 +153,13 @@ impl PublishedPolicy {
     ) -> Result<Self, Error> {
         let mut decision = agent.decide(round)?.clone();
         let safe = agent.view().safe;
-        let mut known = Vec::with_capacity(decision.policy.len() + 1);
-        known.extend(
-            agent
-                .ask(Ask::Estimate(round, safe))
-                .estimate()
-                .map(|own| (safe as u32, own)),
-        );
-        for part in decision.policy.chunks(AT_ONCE) {
-            let offered = offered(round, part, &problem.declared);
-            let round = Round {
-                choice: offered.as_deref().map_or(round.choice, Choice::Offered),
-                ..*round
-            };
-            for (place, &(own, _)) in part.iter().enumerate().filter(|(_, own)| own.0 != safe) {
-                let asked = if offered.is_some() { place } else { own };
-                let found = agent.ask(Ask::Estimate(&round, asked)).estimate();
-                known.extend(found.map(|found| (own as u32, found)));
-            }
+        let mut asked: Vec<usize> = decision.policy.iter().map(|own| own.0).collect();
+        if let Err(place) = asked.binary_search(&safe) {
+            asked.insert(place, safe);
         }
-        known.sort_by_key(|known| known.0);
+        let found = agent.ask(Ask::Estimates(round, Some(&asked))).estimates();
+        let numbers = asked.iter().map(|&own| own as u32);
+        let mut known: Vec<_> = std::iter::zip(numbers, found.unwrap_or_default()).collect();
         let estimates = PolicyEstimates::of(problem, &decision.policy, safe, |action| {
             let place = known.binary_search_by_key(&(action as u32), |own| own.0);
             place.ok().map(|place| &known[place].1)
@@ -346,19 +327,6 @@ impl PublishedPolicy {
     pub fn probability(&self, action: u32) -> f64 {
         self.decision.probability(action as usize)
     }
-}
-
-/// Features of some actions of a policy, where the round brought them.
-fn offered(round: &Round, part: &[(usize, f64)], problem: &Problem) -> Option<Vec<f64>> {
-    let Choice::Offered(features) = round.choice else {
-        return None;
-    };
-    let safe = problem.features.get(problem.safe)?;
-    let each = part.iter().map(|&(action, _)| {
-        let start = action * safe.len();
-        features.get(start..start + safe.len()).unwrap_or(safe)
-    });
-    Some(each.collect::<Vec<_>>().concat())
 }
 
 /// JSON knows no infinity: what overflowed is as large as a number can be.

@@ -151,7 +151,7 @@ impl Learner {
     pub(crate) fn segments(&mut self, time: Option<f64>, places: Range<usize>) -> Vec<SegmentView> {
         if time.is_some() {
             let round = self.at(time);
-            self.ask(Ask::Estimate(&round, 0));
+            self.ask(Ask::Estimates(&round, Some(&[])));
         }
         let found = self.ask(Ask::Segments(places)).segments();
         found.unwrap_or_default()

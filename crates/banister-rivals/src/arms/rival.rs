@@ -173,11 +173,13 @@ impl<C: ArmConfig> Learner for RuleOnArms<C> {
     }
 
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
-        let Ask::Estimate(_, arm) = ask else {
+        let Ask::Estimates(_, arms) = ask else {
             return Findings::Unknown;
         };
         let estimates = &self.rival.evidence.estimates;
-        Findings::Estimate(of_arm(&shell.problem, estimates, (arm, arm), true))
+        Findings::each(arms, |arm| {
+            of_arm(&shell.problem, estimates, (arm, arm), true)
+        })
     }
 
     fn save(&mut self, _: &mut Shell) -> Result<RuleOnArmsState, Error> {

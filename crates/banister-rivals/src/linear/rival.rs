@@ -284,11 +284,12 @@ impl<C: LinearConfig> Learner for RuleOnFeatures<C> {
     }
 
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
-        let Ask::Estimate(_, action) = ask else {
+        let Ask::Estimates(_, actions) = ask else {
             return Findings::Unknown;
         };
         self.rival.evidence.update_actions();
-        Findings::Estimate(match self.rival.evidence.column(&shell.arms, action) {
+        let column = |action| self.rival.evidence.column(&shell.arms, action);
+        Findings::each(actions, |action| match column(action) {
             Some(column) => self.estimate_of(column),
             None => {
                 let unknown = vec![Interval::UNKNOWN; self.costs.len() + 1];

@@ -277,16 +277,20 @@ impl<L: Learner> Agent for Guarded<L> {
 
     fn ask(&mut self, ask: Ask) -> Findings {
         match ask {
-            Ask::Estimate(round, action) => {
+            Ask::Estimates(round, actions) => {
                 let told = match round.time {
                     Some(_) => self.shell.tell_time(round.time),
                     None => Ok(()),
                 };
                 let entered = told.and_then(|()| self.learner.enter(&mut self.shell, round));
                 self.renew();
-                if entered.is_err() || action >= self.shell.actions() {
+                let all: Vec<usize> = (0..self.shell.actions()).collect();
+                let actions = actions.unwrap_or(&all);
+                if entered.is_err() || actions.iter().any(|&own| own >= all.len()) {
                     return Findings::Unknown;
                 }
+                let ask = Ask::Estimates(round, Some(actions));
+                return self.learner.ask(&mut self.shell, ask);
             }
             Ask::Segments(_) => self.renew(),
             Ask::Assumptions if self.shell.monitor.is_on() => {

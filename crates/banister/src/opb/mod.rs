@@ -337,7 +337,7 @@ impl Learner for ArmLearner {
 
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
         match ask {
-            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate(shell, arm)),
+            Ask::Estimates(_, arms) => Findings::each(arms, |arm| self.estimate(shell, arm)),
             Ask::Lifts(signal) => Findings::Lifts(self.arm_lifts(shell, signal)),
             Ask::WorthLeft => {
                 let found = self.find_worth_left(shell);

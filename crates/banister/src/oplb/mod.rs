@@ -290,7 +290,7 @@ impl Learner for FeatureLearner {
 
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
         match ask {
-            Ask::Estimate(_, action) => Findings::Estimate(self.estimate(shell, action)),
+            Ask::Estimates(_, actions) => Findings::each(actions, |a| self.estimate(shell, a)),
             Ask::Assumptions => Findings::Assumptions(vec![Assumption {
                 watched: (self.fit.as_ref()).is_some_and(|fit| fit.is_whole()),
                 ..self.checked.assumption("the features")

@@ -292,7 +292,9 @@ impl Learner for SegmentLearner {
     /// has no statistics.
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
         match ask {
-            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate_in(shell, self.entered, arm)),
+            Ask::Estimates(_, arms) => {
+                Findings::each(arms, |arm| self.estimate_in(shell, self.entered, arm))
+            }
             Ask::Segments(places) => Findings::Segments(self.views(shell, places)),
             Ask::Assumptions => Findings::Assumptions(vec![Assumption::declared(
                 "segments come independently of one another, each with a frequency that stays",

@@ -265,7 +265,8 @@ pub(super) fn check_finite(agent: &mut dyn Agent) -> Result<(), Refusal> {
         time: Some(0.0),
         ..Round::default()
     };
-    let belief = agent.ask(Ask::Estimate(&round, safe)).estimate();
+    let belief = agent.ask(Ask::Estimates(&round, Some(&[safe])));
+    let belief = belief.estimates().unwrap_or_default();
     let decision = agent.decide(&round);
     let decision = decision?;
     let mut numbers = vec![decision.optimistic_reward, decision.solver.upper_bound];

@@ -243,7 +243,7 @@ impl Learner for ContextLearner {
 
     fn ask(&mut self, shell: &mut Shell, ask: Ask) -> Findings {
         match ask {
-            Ask::Estimate(_, arm) => Findings::Estimate(self.estimate(shell, arm)),
+            Ask::Estimates(_, arms) => Findings::each(arms, |arm| self.estimate(shell, arm)),
             Ask::Assumptions => {
                 let checked = &self.common.checked;
                 let is_tested = |signal| checked.comparison(signal) != Comparison::Untested;

@@ -77,7 +77,8 @@ pub trait Verbs: Agent {
     }
 
     fn estimate(&mut self, round: &Round, action: usize) -> Option<ArmEstimate> {
-        self.ask(Ask::Estimate(round, action)).estimate()
+        let found = self.ask(Ask::Estimates(round, Some(&[action])));
+        found.estimates().and_then(|mut own| own.pop())
     }
 
     fn segments(&mut self, places: Range<usize>) -> Vec<SegmentView> {
