@@ -284,9 +284,16 @@ impl<L: Learner> Agent for Guarded<L> {
                 };
                 let entered = told.and_then(|()| self.learner.enter(&mut self.shell, round));
                 self.renew();
-                let all: Vec<usize> = (0..self.shell.actions()).collect();
-                let actions = actions.unwrap_or(&all);
-                if entered.is_err() || actions.iter().any(|&own| own >= all.len()) {
+                let count = self.shell.actions();
+                let all: Vec<usize>;
+                let actions = match actions {
+                    Some(given) => given,
+                    None => {
+                        all = (0..count).collect();
+                        &all
+                    }
+                };
+                if entered.is_err() || actions.iter().any(|&own| own >= count) {
                     return Findings::Unknown;
                 }
                 let ask = Ask::Estimates(round, Some(actions));
