@@ -477,7 +477,7 @@ fn the_reward_may_be_bounded_and_is_brought_once() {
         ..floor.clone()
     };
     let rows = [
-        (named, "must be one of the declared `signals`"),
+        (named, "no `signals` are declared here"),
         (ranged, "it follows from its signals"),
     ];
     for (guardrail, reason) in rows {
