@@ -16,7 +16,7 @@ use crate::path::FieldPath;
 /// let complaints: Guardrail = serde_json::from_value(serde_json::json!({
 ///     "name": "complaints", "at_most": 0.2, "drift": {"by": 1e-6, "per": "decision"},
 /// }))?;
-/// assert!(complaints.drift.is_some());
+/// assert!(complaints.signal.drift.is_some());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

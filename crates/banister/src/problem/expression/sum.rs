@@ -32,7 +32,7 @@ pub type Terms = BTreeMap<String, f64>;
 ///         "large": {"input_tokens": 2.5e-6, "output_tokens": 1e-5},
 ///     },
 /// }))?;
-/// assert!(dollars.weights.is_some());
+/// assert!(matches!(dollars.expression, Some(banister::Expression::Sum(_))));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
