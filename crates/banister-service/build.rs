@@ -38,9 +38,17 @@ fn page() -> Result<String, String> {
 
 /// Strips a module's imports, and makes plain declarations of its exports.
 fn bare(module: &str) -> String {
+    // A long import has a line for each name.
+    let mut is_import = false;
+    let own = |line: &&str| {
+        is_import |= line.starts_with("import ");
+        let is_own = !is_import;
+        is_import &= !line.ends_with(';');
+        is_own
+    };
     module
         .lines()
-        .filter(|line| !line.starts_with("import "))
+        .filter(own)
         .map(|line| line.strip_prefix("export ").unwrap_or(line))
         .collect::<Vec<_>>()
         .join("\n")

@@ -99,6 +99,7 @@ impl<'py> Columns<'py> {
             features,
             segments: self.segments.iter().map(String::as_str).collect(),
             requests: self.requests.iter().map(String::as_str).collect(),
+            reward_expression: None,
             reward_range: None,
             cost_ranges: Vec::new(),
             caps: Vec::new(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use banister::toolkit::Direction;
-use banister::{ArmLift, Error, Registry as _};
+use banister::{ArmLift, Error, Registry as _, SignalConfig};
 use banister_offline::{
     CheckedLog, Estimates, Estimator, Features, GuardrailVerdict, IntervalKind, Log, Model,
     Options, ReplayOptions, Target, disjoint_features, estimate, estimate_by_segment, verdicts,
@@ -148,8 +148,21 @@ fn teach<R>(
     work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
 ) -> PyResult<R> {
     let problem = &state.problem;
+    // Rounds bring the first signal of a reward that is made of some.
+    let checked = problem.check().map_err(raise)?;
+    let own = checked.own_signal(usize::MAX, checked.reported());
+    let reported = SignalConfig {
+        range: Some([own.lo, own.hi].into()),
+        cap: own.capped.then_some(own.hi),
+        sub_gaussian: own.sub_gaussian,
+        ..SignalConfig::default()
+    };
+    let reward = match &problem.reward.expression {
+        None => &problem.reward,
+        Some(_) => &reported,
+    };
     let log = log
-        .declare(&problem.reward, &problem.measured())
+        .declare(reward, &problem.measured())
         .check()
         .map_err(raise)?;
     let before = state.agent.save().map_err(raise)?;

@@ -3,7 +3,7 @@
 use banister::toolkit::Within;
 use std::collections::BTreeMap;
 
-use banister::{Error, Guardrail, SignalConfig};
+use banister::{Error, Expression, Guardrail, SignalConfig};
 
 /// Logged rounds as declared: one entry per round in every column. [`Log::check`] makes it usable.
 ///
@@ -46,6 +46,8 @@ pub struct Log<'a> {
     pub requests: Vec<&'a str>,
     /// Lowest and highest possible reward; needed by finite-sample intervals.
     pub reward_range: Option<[f64; 2]>,
+    /// Expression of the reward, where it is declared as more than a signal: refused, since rewards are judged as they are.
+    pub reward_expression: Option<String>,
     /// Lowest and highest possible cost per guardrail; empty: none declared.
     pub cost_ranges: Vec<Option<[f64; 2]>>,
     /// Values that larger ones count as, of the reward, then one per guardrail; empty: none.
@@ -105,6 +107,9 @@ impl<'a> Log<'a> {
             .iter()
             .map(|g| g.with_signal(reward, &beside).signal)
             .collect();
+        let made = |own: &&Expression| !matches!(own, Expression::Signal(_));
+        self.reward_expression =
+            (reward.expression.as_ref().filter(made)).map(|own| own.to_string());
         self.reward_range = observed(reward);
         self.guardrails = guardrails.iter().map(|g| g.name.clone()).collect();
         self.cost_ranges = costs.iter().map(observed).collect();
@@ -118,6 +123,10 @@ impl<'a> Log<'a> {
         let (n, m) = (self.actions.len(), self.guardrails.len());
         if n == 0 {
             return Err(Error::invalid("actions", "empty", "a log needs a round"));
+        }
+        if let Some(own) = &self.reward_expression {
+            let allowed = "rewards of a log are judged as they are: leave it out";
+            return Err(Error::invalid("reward.expression", own, allowed));
         }
         if self.arms == 0 {
             return Err(Error::invalid("arms", 0, "must be at least 1"));

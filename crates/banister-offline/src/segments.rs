@@ -86,6 +86,7 @@ fn estimate_in(
         actions: &actions,
         rewards: &rewards,
         costs: &costs,
+        reward_expression: None,
         pscores: pscores.as_deref(),
         features: match declared.features {
             Features::None => Features::None,
