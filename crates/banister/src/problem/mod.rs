@@ -189,11 +189,16 @@ impl Problem {
         let named = self.with_named_reward()?.with_ends()?;
         named.check_measured()?;
         drift::check_units(&named)?;
-        let (mut places, mut sums) = (Vec::new(), Vec::new());
+        let places = named.guardrails.iter().enumerate();
+        let places = places.map(|(i, own)| own.place(&named).within(("guardrails", i)));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let reward = named.reward_place().within("reward")?;
+        let signals = Signals::new(&named, &reward, &places)?;
+        let reward = reward.config.check().within("reward")?;
+        let mut sums = Vec::new();
         let mut guardrails: Vec<Standard> = Vec::new();
-        for (i, guardrail) in named.guardrails.iter().enumerate() {
-            let place = guardrail.place(&named).within(("guardrails", i))?;
-            let standard = guardrail.standard(&place).within(("guardrails", i))?;
+        for (i, (guardrail, place)) in std::iter::zip(&named.guardrails, &places).enumerate() {
+            let standard = guardrail.standard(place).within(("guardrails", i))?;
             if guardrails.iter().any(|g| g.name == standard.name) {
                 let allowed = "every guardrail needs a name of its own";
                 return Err(Error::invalid("name", &standard.name, allowed))
@@ -205,11 +210,7 @@ impl Problem {
                 sums.push(sum);
             }
             guardrails.push(standard);
-            places.push(place);
         }
-        let reward = named.reward_place().within("reward")?;
-        let signals = Signals::new(&named, &reward, &places)?;
-        let reward = reward.config.check().within("reward")?;
         let declared = named;
         let beside = declared.signals.iter();
         let beside = beside.map(|(name, own)| own.config().check().within(("signals", name)));
