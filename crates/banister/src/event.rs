@@ -156,7 +156,7 @@ pub enum Ask<'a> {
     Assumptions,
 }
 
-/// What an agent found out about a question ([`Ask`]).
+/// Answer to a question ([`Ask`]).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Findings {
     /// Nothing is known, or it is none of the agent's questions.

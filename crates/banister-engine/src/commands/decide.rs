@@ -87,7 +87,7 @@ impl Decided {
     }
 }
 
-/// Who a decision is for: anybody, by an id or not, or a unit.
+/// Subject of a decision: anybody, by an id or not, or a unit.
 #[derive(Default)]
 struct Subject {
     id: Option<String>,

@@ -34,7 +34,7 @@ use crate::refusal::Refusal;
 
 /// Most of (actions + 50)·(features + 50)².
 const MOST_PRODUCTS: usize = 8_000_000;
-/// What a decision takes beside its actions, in actions, and an action beside its features, in features.
+/// Time of a decision beside its actions, in actions, and of an action beside its features, in features.
 const BESIDE: usize = 50;
 /// Longest features: with one action more are too many.
 pub const LONGEST_FEATURES: usize = 346;

@@ -197,7 +197,7 @@ impl Place {
 }
 
 impl Guardrail {
-    /// What its place of the row is.
+    /// Place of the row that it has.
     pub(super) fn place(&self, problem: &Problem) -> Result<Place, Error> {
         let Some(expression) = &self.expression else {
             return Ok(Place::new(self.signal.clone(), Source::Brought));
@@ -282,7 +282,7 @@ impl Expression {
 }
 
 impl Problem {
-    /// What the reward's place of the row is.
+    /// Place of the row that the reward has.
     pub(super) fn reward_place(&self) -> Result<Place, Error> {
         let Some(expression) = self
             .reward
