@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use banister::Restored;
 use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
+use banister::session::Numbers as DecisionNumbers;
 use banister::toolkit::Within;
 use banister::{Ask, Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
 use banister_rivals::AgentConfig;
@@ -17,7 +18,6 @@ use serde_json::{Map, Value, json};
 use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
 use crate::fields;
-use crate::identity::Identity;
 use crate::input::{Numbers, count, count_or, integer};
 use crate::json::{declared, to_json, to_python};
 use crate::segment;
@@ -388,13 +388,13 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
         }
     }
     let agent = config.build(&problem).map_err(in_arguments)?;
-    let identity = Identity::new(fresh_seed(kwargs.py())?, 0);
+    let numbers = DecisionNumbers::new(fresh_seed(kwargs.py())?, 0);
     let interface = Interface {
         fields: context_fields,
         segment_fields,
-        ..Interface::new(identity, declared.naming)
+        ..Interface::new(declared.naming)
     };
-    let mut state = AgentState::new(agent, problem, config, seed, interface);
+    let mut state = AgentState::new(agent, numbers, (problem, config), seed, interface);
     state.seed_agent();
     Ok(state)
 }
@@ -403,7 +403,7 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
 const LONGEST: usize = 10_000;
 
 const FORMAT: &str = "banister.python";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// An agent's own snapshot with the state of its random stream and how Python refers to it.
 #[derive(Serialize, Deserialize)]
@@ -415,18 +415,20 @@ struct Saved {
     /// Position in the random stream, in 32-bit words; a string, as it may be longer than 64 bits.
     position: String,
     interface: Interface,
+    numbers: DecisionNumbers,
     agent: Value,
 }
 
 /// Saves the agent and its random stream as JSON.
 pub(crate) fn save(state: &mut AgentState) -> PyResult<String> {
-    let agent = serde_json::from_str(&state.agent.save().map_err(raise)?).map_err(unreadable)?;
+    let agent = serde_json::from_str(&state.session.save().map_err(raise)?).map_err(unreadable)?;
     let saved = Saved {
         format: FORMAT.into(),
         version: VERSION,
         seed: state.sampler.seed,
         position: state.sampler.rng.get_word_pos().to_string(),
         interface: state.interface.clone(),
+        numbers: state.session.numbers().clone(),
         agent,
     };
     serde_json::to_string(&saved).map_err(unreadable)
@@ -444,8 +446,15 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
         // Its monitor may wait for the outcomes of decisions that another program made.
         let monitor = restored.agent.view().monitor;
         let last = monitor.map_or(0, banister::monitor::Monitor::last_announced);
-        let interface = Interface::new(Identity::new(fresh_seed(py)?, last), Naming::Text);
-        return resumed(restored, Sampler::new(fresh_seed(py)?), interface, kind);
+        let numbers = DecisionNumbers::new(fresh_seed(py)?, last);
+        let sampler = Sampler::new(fresh_seed(py)?);
+        return resumed(
+            restored,
+            numbers,
+            sampler,
+            Interface::new(Naming::Text),
+            kind,
+        );
     }
     let version = value.get("version").and_then(Value::as_u64);
     if version.is_some_and(|version| version != VERSION) {
@@ -459,12 +468,13 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
     let position = saved.position.parse().map_err(unreadable)?;
     sampler.rng.set_word_pos(position);
     let restored = AgentConfig::restore(&saved.agent.to_string()).map_err(raise)?;
-    resumed(restored, sampler, saved.interface, kind)
+    resumed(restored, saved.numbers, sampler, saved.interface, kind)
 }
 
 /// Checks that an agent and what was saved beside it suit each other, and puts them together.
 fn resumed(
     restored: Restored<AgentConfig>,
+    numbers: DecisionNumbers,
     sampler: Sampler,
     mut interface: Interface,
     kind: Option<&str>,
@@ -497,16 +507,14 @@ fn resumed(
     {
         return Err(unreadable("`round` does not suit its agent"));
     }
-    if !interface.identity.is_sound() {
-        return Err(unreadable("`identity` is damaged"));
-    }
+    let numbers = numbers.check_saved().map_err(raise)?;
     let own = config.kind();
     if let Some(kind) = kind.filter(|kind| *kind != own) {
         return Err(unreadable(format!(
             "it holds an agent of kind `{own}`, not `{kind}`: use banister.load"
         )));
     }
-    let mut state = AgentState::new(agent, problem, config, sampler, interface);
+    let mut state = AgentState::new(agent, numbers, (problem, config), sampler, interface);
     state.enter(round);
     Ok(state)
 }

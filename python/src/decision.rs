@@ -1,13 +1,11 @@
 //! A decision as Python sees it: the action drawn, the policy it was drawn from, the certificate.
 
-use std::borrow::Cow;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister::Decision as Core;
 use banister::decision::Promise;
 use banister::monitor::{Alarm, Assumption};
+use banister::session::{Draw, Published};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -47,8 +45,6 @@ pub(crate) struct ActionSet {
     pub safe: usize,
     /// True if the actions were offered by features: outcomes are known by them.
     pub by_features: bool,
-    /// Identity of the agent.
-    pub agent: u64,
 }
 
 impl ActionSet {
@@ -75,66 +71,8 @@ impl ActionSet {
     }
 }
 
-/// A policy with its certificate, shared by the decisions drawn from it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Policy {
-    pub core: Core,
-    /// The alarm of `core` in words.
-    pub alarm: Option<AlarmText>,
-    /// The first decision of a batch that is too long for its decisions to be announced one by one.
-    pub batch: Option<u64>,
-    /// Time of the decision, as the caller gave it.
-    #[serde(default)]
-    pub time: Option<f64>,
-    /// True if its outcomes may come by copies that were pickled.
-    #[serde(skip)]
-    is_pickled: AtomicBool,
-}
-
-impl Deref for Policy {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
-
-impl Policy {
-    pub(crate) fn new(
-        core: Core,
-        alarm: Option<AlarmText>,
-        batch: Option<u64>,
-        time: Option<f64>,
-    ) -> Self {
-        Self {
-            core,
-            alarm,
-            batch,
-            time,
-            is_pickled: AtomicBool::new(false),
-        }
-    }
-
-    pub(crate) fn is_pickled(&self) -> bool {
-        self.is_pickled.load(Ordering::Relaxed)
-    }
-
-    /// Name of its segment, where the agent tells them apart.
-    pub(crate) fn segment_name(&self) -> Option<&str> {
-        Some(&self.core.segment.as_ref()?.name)
-    }
-
-    /// What its segment costs beyond the bound over all, by guardrail.
-    pub(crate) fn excess(&self) -> &[f64] {
-        self.core.segment.as_ref().map_or(&[], |own| &own.excess)
-    }
-
-    /// The alarm as a Python object.
-    fn alarm<'py>(&self, py: Python<'py>, set: &ActionSet) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let alarm = self.core.alarm.as_ref().zip(self.alarm.as_ref());
-        (alarm.map(|(alarm, text)| alarm_object(py, set, alarm, text))).transpose()
-    }
-}
+/// A policy with its certificate, and its alarm in words.
+pub(crate) type Policy = Published<Option<AlarmText>>;
 
 /// An alarm in words.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -143,6 +81,8 @@ pub(crate) struct AlarmText {
     pub message: Arc<str>,
     /// Name of the segment that it is about, if it is about one.
     pub segment: Option<Arc<str>>,
+    /// True if it is about the safe arm, which has another number among actions that are offered.
+    pub is_of_safe: bool,
 }
 
 /// An alarm as `banister.Alarm`: its guardrail and its arm by name.
@@ -158,7 +98,10 @@ pub(crate) fn alarm_object<'py>(
     let names = || set.guardrails.iter().chain(&set.signals);
     let guardrail = alarm.guardrail.and_then(|i| names().nth(i));
     fields.set_item("guardrail", guardrail)?;
-    let arm = alarm.arm.map(|arm| set.label(py, arm)).transpose()?;
+    let arm = alarm
+        .arm
+        .map(|arm| if text.is_of_safe { set.safe } else { arm });
+    let arm = arm.map(|arm| set.label(py, arm)).transpose()?;
     fields.set_item("arm", arm)?;
     fields.set_item("message", &*text.message)?;
     fields.set_item("segment", text.segment.as_deref())?;
@@ -201,43 +144,15 @@ pub(crate) fn shown<'py>(
 
 /// A decision: an action, its probability, the policy it was drawn from, and the certificate.
 #[pyclass(frozen, module = "banister")]
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Decision {
-    pub policy: Arc<Policy>,
+    pub draw: Draw<Option<AlarmText>>,
     pub set: Arc<ActionSet>,
-    pub drawn: usize,
-    /// Number among the agent's decisions, from 1.
-    pub serial: u64,
-    pub features: Features,
-    pub context: Context,
 }
 
-/// Features of an action, where it has any.
-type Features = Option<Box<[f64]>>;
-/// Context of a round, where it had one.
-type Context = Option<Arc<[f64]>>;
-
 impl Decision {
-    /// The features of what was played, where its outcome is known by them: actions were offered by features, or a part
-    /// of one was played.
-    pub(crate) fn played(&self) -> Option<Cow<'_, [f64]>> {
-        let scale = self.policy.scale;
-        let by_features = self.set.by_features || scale != 1.0;
-        let x = self.features.as_deref().filter(|_| by_features)?;
-        Some(match scale {
-            1.0 => x.into(),
-            scale => x.iter().map(|x| scale * x).collect(),
-        })
-    }
-
-    /// Name of its segment, where the agent tells them apart.
-    pub(crate) fn segment_name(&self) -> Option<&str> {
-        self.policy.segment_name()
-    }
-
-    /// Probability that the policy gave the safe action.
-    pub(crate) fn safe_probability(&self) -> f64 {
-        self.policy.probability(self.set.safe)
+    pub(crate) fn core(&self) -> &Core {
+        &self.draw.published.decision
     }
 }
 
@@ -246,9 +161,18 @@ impl Decision {
 pub(crate) struct PickledDecisions {
     policies: Vec<Arc<Policy>>,
     sets: Vec<Arc<ActionSet>>,
-    /// Places of policy and action set, action, serial, features, context.
-    rows: Vec<(usize, usize, usize, u64, Features, Context)>,
+    rows: Vec<Row>,
 }
+
+/// Places of policy and action set, number, action, features, context.
+type Row = (
+    usize,
+    usize,
+    u64,
+    usize,
+    Option<Box<[f64]>>,
+    Option<Arc<[f64]>>,
+);
 
 /// Collects the values of decisions.
 pub(crate) fn to_pickle(decisions: &[Decision]) -> PickledDecisions {
@@ -260,12 +184,12 @@ pub(crate) fn to_pickle(decisions: &[Decision]) -> PickledDecisions {
         values.len() - 1
     }
     let mut values = PickledDecisions::default();
-    for one in decisions {
-        one.policy.is_pickled.store(true, Ordering::Relaxed);
-        let policy = place(&mut values.policies, &one.policy);
-        let set = place(&mut values.sets, &one.set);
-        let (features, context) = (one.features.clone(), one.context.clone());
-        (values.rows).push((policy, set, one.drawn, one.serial, features, context));
+    for Decision { draw, set } in decisions {
+        draw.published.note_copy();
+        let policy = place(&mut values.policies, &draw.published);
+        let set = place(&mut values.sets, set);
+        let (features, context) = (draw.features.clone(), draw.context.clone());
+        (values.rows).push((policy, set, draw.number, draw.action, features, context));
     }
     values
 }
@@ -273,18 +197,25 @@ pub(crate) fn to_pickle(decisions: &[Decision]) -> PickledDecisions {
 /// Makes decisions from a pickle.
 pub(crate) fn from_pickle(pickled: &[u8]) -> PyResult<Vec<Decision>> {
     let values: PickledDecisions = pickle::restore(pickled)?;
-    let restored = |(policy, set, drawn, serial, features, context)| {
-        let policy: &Arc<Policy> = values.policies.get(policy)?;
+    let restored = |(policy, set, number, action, features, context): Row| {
+        let published: &Arc<Policy> = values.policies.get(policy)?;
         let set: &Arc<ActionSet> = values.sets.get(set)?;
         let fits = |&(action, _): &(usize, f64)| action < set.actions;
-        policy.core.policy.iter().all(fits).then_some(Decision {
-            policy: Arc::clone(policy),
-            set: Arc::clone(set),
-            drawn,
-            serial,
-            features,
-            context,
-        })
+        published
+            .decision
+            .policy
+            .iter()
+            .all(fits)
+            .then_some(Decision {
+                draw: Draw {
+                    number,
+                    action,
+                    features,
+                    context,
+                    published: Arc::clone(published),
+                },
+                set: Arc::clone(set),
+            })
     };
     let rows: Option<_> = values.rows.into_iter().map(restored).collect();
     rows.ok_or_else(|| pickle::unreadable("it is damaged"))
@@ -310,26 +241,26 @@ impl Decision {
     /// The action to play: its name, or its number where arms have no names.
     #[getter]
     fn action<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.set.label(py, self.drawn)
+        self.set.label(py, self.draw.action)
     }
 
     /// The number of the action. Where the safe action was not among the actions offered, it comes
     /// after the last of them.
     #[getter]
     fn index(&self) -> usize {
-        self.drawn
+        self.draw.action
     }
 
     /// The probability with which it was drawn: its propensity.
     #[getter]
     fn probability(&self) -> f64 {
-        self.policy.probability(self.drawn)
+        self.core().probability(self.draw.action)
     }
 
     /// True if it is the safe action.
     #[getter]
     fn is_safe(&self) -> bool {
-        self.drawn == self.set.safe
+        self.draw.action == self.set.safe
     }
 
     /// Share of its length that the action is to be played at: 1 but for agents that play parts of
@@ -337,20 +268,20 @@ impl Decision {
     /// features `scale * features`.
     #[getter]
     fn scale(&self) -> f64 {
-        self.policy.scale
+        self.core().scale
     }
 
     /// The features of the action, where it has any.
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        Some(PyArray1::from_slice(py, self.features.as_ref()?))
+        Some(PyArray1::from_slice(py, self.draw.features.as_ref()?))
     }
 
     /// The segment's own part of the certificate, with its name; None from agents that do not tell segments
     /// apart.
     #[getter]
     fn segment<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(own) = &self.policy.segment else {
+        let Some(own) = &self.core().segment else {
             return Ok(None);
         };
         let fields = to_python(py, own)?;
@@ -364,14 +295,14 @@ impl Decision {
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.set.by_label(py, &self.policy.policy)
+        self.set.by_label(py, &self.core().policy)
     }
 
     /// The policy as a vector, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let mut dense = vec![0.0; self.set.actions];
-        for &(action, p) in &self.policy.policy {
+        for &(action, p) in &self.core().policy {
             if let Some(entry) = dense.get_mut(action) {
                 *entry = p;
             }
@@ -390,7 +321,7 @@ impl Decision {
             promise: promise.clone(),
         });
         let named: Vec<Promise> = named.collect();
-        let certificate = to_python(py, &self.policy.certificate(&named, rests_on))?;
+        let certificate = to_python(py, &self.core().certificate(&named, rests_on))?;
         let class = py.import("banister.client.types")?.getattr("Certificate")?;
         let codec = py.import("banister.client.codec")?;
         codec.call_method1("decode", (class, certificate))
@@ -399,19 +330,24 @@ impl Decision {
     /// The oldest unacknowledged alarm, or None.
     #[getter]
     fn alarm<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.policy.alarm(py, &self.set)
+        let alarm = self
+            .core()
+            .alarm
+            .as_ref()
+            .zip(self.draw.published.beside.as_ref());
+        (alarm.map(|(alarm, text)| alarm_object(py, &self.set, alarm, text))).transpose()
     }
 
     /// Its number among the decisions of its agent, from 1.
     #[getter]
     fn serial(&self) -> u64 {
-        self.serial
+        self.draw.number
     }
 
     /// The identity of the agent that made it: `agent.id`.
     #[getter]
     fn agent_id(&self) -> String {
-        hex(self.set.agent)
+        hex(self.draw.published.session)
     }
 
     /// Returns everything as a dictionary of plain values, for logs. The policy is a list of pairs, without
@@ -429,7 +365,7 @@ impl Decision {
             1.0 => String::new(),
             scale => format!(", scale={scale:.6}"),
         };
-        let segment = self.segment_name();
+        let segment = self.draw.published.segment();
         let segment = segment.map_or(String::new(), |name| format!(", segment={name:?}"));
         Ok(format!(
             "Decision(action={}, probability={:.6}{scale}{segment}, policy={})",

@@ -210,7 +210,7 @@ impl ForeignAgent {
         self.decision.policy.clear();
         self.decision.guardrails.clear();
         if let Ok(decision) = answer.cast::<Decision>() {
-            self.decision.clone_from(&decision.get().policy.core);
+            self.decision.clone_from(decision.get().core());
         } else if answer.hasattr("__index__")? && !answer.hasattr("__len__")? {
             // An integer, of Python's or of NumPy's; arrays have a length.
             let action = count(&answer, "decide(actions, rng)")? as usize;

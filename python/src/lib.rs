@@ -5,7 +5,7 @@
 //!
 //! - `error.rs`, `input.rs`, `json.rs`: errors become exceptions, arguments are checked and named.
 //! - `fields.rs`: rows by name become vectors; `segment.rs`: and names of segments.
-//! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `identity.rs`.
+//! - `agent/` with `build.rs` (from keyword arguments and snapshots), `state.rs`, `fork.rs`.
 //! - `decision.rs`, `pickle.rs`: decisions, and values as bytes.
 //! - `solve.rs`, `solution.rs`: rounds given by their numbers.
 //! - `simulate.rs`, `foreign.rs` (environments and agents in Python), `compare.rs`, `compared.rs`,
@@ -23,7 +23,7 @@ mod error;
 mod fields;
 mod figures;
 mod foreign;
-mod identity;
+mod fork;
 mod input;
 mod json;
 mod lease;
@@ -77,7 +77,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
     module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
     module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
-    module.add_function(wrap_pyfunction!(identity::_forked, module)?)?;
+    module.add_function(wrap_pyfunction!(fork::_forked, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;

@@ -165,10 +165,10 @@ fn teach<R>(
         .declare(reward, &problem.measured())
         .check()
         .map_err(raise)?;
-    let before = state.agent.save().map_err(raise)?;
-    let done = work(&log, state.agent.as_mut());
+    let before = state.session.agent.save().map_err(raise)?;
+    let done = work(&log, state.session.agent.as_mut());
     if done.is_err() {
-        state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
+        state.session.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
     }
     state.refresh_assumptions();
     done

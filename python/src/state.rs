@@ -1,25 +1,27 @@
 //! An agent of the core with what Python keeps beside it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use banister::fields::Fields;
 use banister::monitor::Alarm;
+use banister::session::{Draw, Numbers, Returns};
 use banister::{
-    AlarmAnswer, Choice, ContextArms, Error, Event, Model, Origin, Outcome, Pending, Problem, Round,
+    Agent, AlarmAnswer, Choice, ContextArms, Error, Event, Model, Problem, Round, Session,
 };
 use banister_rivals::AgentConfig;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::decision::{ActionSet, AlarmText, Decision, Naming, Policy};
-use crate::error::{raise, refused};
-use crate::identity::{Identity, mixed};
+use crate::error::refused;
+use crate::fork::{mixed, process};
 
-/// Decisions of one call that are announced one by one: a monitor waits for about as many.
+/// Decisions of one call whose outcomes may come in any order: what segments share waits for about as many.
 const LONG: usize = 1024;
 
 /// Source of draws unless a generator is given.
@@ -42,7 +44,7 @@ impl Sampler {
 
 /// An agent of the core with what Python keeps beside it.
 pub(crate) struct AgentState {
-    pub agent: Box<dyn banister::Agent>,
+    pub session: Session<Option<AlarmText>>,
     pub problem: Problem,
     pub config: AgentConfig,
     pub sampler: Sampler,
@@ -51,19 +53,16 @@ pub(crate) struct AgentState {
     pub index: HashMap<String, usize>,
     /// True after a call that failed half-way, by a mistake of ours.
     pub is_broken: bool,
-    /// The latest decision whose outcome has come.
-    watched: u64,
-    /// Decisions since the last outcome.
-    unannounced: VecDeque<Unannounced>,
     /// The alarm that decisions show, in words.
     described: Option<(Alarm, AlarmText)>,
+    /// Number of the process that it decides in.
+    process: u64,
 }
 
 /// Names that Python has for arms, contexts, segments and decisions; snapshots have them beside the agent's own.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Interface {
-    pub identity: Identity,
     pub naming: Naming,
     /// Fields that contexts are made from, where they have names.
     pub fields: Option<Fields>,
@@ -75,21 +74,17 @@ pub(crate) struct Interface {
     pub time: Option<f64>,
     /// Number of resets.
     pub resets: u64,
-    /// The last decision before the latest reset: outcomes up to it teach, and nothing waits for them.
-    pub reset_after: u64,
 }
 
 impl Interface {
-    pub(crate) fn new(identity: Identity, naming: Naming) -> Self {
+    pub(crate) fn new(naming: Naming) -> Self {
         Self {
-            identity,
             naming,
             fields: None,
             segment_fields: Vec::new(),
             round: LastRound::Arms,
             time: None,
             resets: 0,
-            reset_after: 0,
         }
     }
 }
@@ -114,21 +109,11 @@ impl LastRound {
     }
 }
 
-/// Decisions of one policy that the agent does not know of yet.
-struct Unannounced {
-    first: u64,
-    /// The action of each.
-    drawn: SmallVec<[usize; 1]>,
-    /// Probability of the safe action.
-    safe: f64,
-    policy: Arc<Policy>,
-}
-
 impl AgentState {
     pub(crate) fn new(
-        mut agent: Box<dyn banister::Agent>,
-        problem: Problem,
-        config: AgentConfig,
+        mut agent: Box<dyn Agent>,
+        numbers: Numbers,
+        (problem, config): (Problem, AgentConfig),
         sampler: Sampler,
         interface: Interface,
     ) -> Self {
@@ -153,10 +138,9 @@ impl AgentState {
             sampler,
             interface,
             is_broken: false,
-            agent,
-            watched: 0,
-            unannounced: VecDeque::new(),
+            session: Session::resume(agent, numbers),
             described: None,
+            process: process(),
         };
         state.refresh_arms();
         state
@@ -168,7 +152,7 @@ impl AgentState {
         let life = 1 + self.interface.resets;
         let (seed, stream) = (self.sampler.seed, life);
         // Of a random stream there is nothing to refuse.
-        let _ = self.agent.apply(&Event::Reseeded { seed, stream });
+        let _ = self.session.agent.apply(&Event::Reseeded { seed, stream });
     }
 
     /// Follows a change of the arms.
@@ -218,14 +202,13 @@ impl AgentState {
             actions,
             safe,
             by_features: matches!(self.interface.round, LastRound::Offered(_)),
-            agent: self.interface.identity.id,
         });
     }
 
     /// A log was learned: certificates rest on more.
     pub(crate) fn refresh_assumptions(&mut self) {
         Arc::make_mut(&mut self.set).assumptions =
-            Arc::new(banister::assumptions(&mut *self.agent));
+            Arc::new(banister::assumptions(&mut *self.session.agent));
     }
 
     /// Features of the safe action, where it has any of its own.
@@ -249,7 +232,7 @@ impl AgentState {
         if self.set.by_features {
             return self.offered(action).map(Box::from);
         }
-        let arm = self.agent.view().arms.get(action)?;
+        let arm = self.session.agent.view().arms.get(action)?;
         let features = arm.features.as_ref();
         Some(match features.or(self.problem.features.get(action)) {
             Some(x) => Box::from(&x[..]),
@@ -293,23 +276,28 @@ impl AgentState {
 
     /// Names of all arms.
     pub(crate) fn names(&self) -> Vec<String> {
-        let arms = self.agent.view().arms.iter();
+        let arms = self.session.agent.view().arms.iter();
         arms.map(|arm| arm.name.clone()).collect()
     }
 
-    /// Returns the key of a batch, its first decision, if it is too long to be announced one by one.
-    pub(crate) fn batch(&self, size: usize) -> Option<u64> {
-        (size > LONG).then_some(self.interface.identity.last + 1)
+    /// Order in which the outcomes of a call's decisions will come: what is longer than the window of decisions that
+    /// wait counts in its order.
+    pub(crate) fn returns(&self, size: usize) -> Returns {
+        if size > LONG {
+            Returns::InOrder(self.session.numbers().last + 1)
+        } else {
+            Returns::AnyOrder
+        }
     }
 
     /// Decides and draws: among the actions of the last round unless others are offered. `given` is a user-supplied
-    /// uniform number, `batch` the key by [`AgentState::batch`].
+    /// uniform number.
     pub(crate) fn decide(
         &mut self,
         offered: Option<Choice<'_>>,
         (segment, time): (Option<&str>, Option<f64>),
         given: Option<f64>,
-        batch: Option<u64>,
+        returns: Returns,
     ) -> Result<Decision, Error> {
         let round = Round {
             choice: offered.unwrap_or(self.interface.round.choice()),
@@ -317,72 +305,42 @@ impl AgentState {
             time,
             ..Round::default()
         };
-        let mut core = self.agent.decide(&round)?.clone();
+        let (problem, described) = (&self.problem, &mut self.described);
+        let published = self
+            .session
+            .decide_for(&round, returns, |agent, decision| {
+                let alarm = decision.alarm.as_ref()?;
+                Some(describe(problem, described, agent, alarm))
+            })?;
         self.interface.time = time;
         match offered {
             None | Some(Choice::Arms) => {}
             Some(Choice::Context(context)) => self.enter(LastRound::Context(context.into())),
             Some(Choice::Offered(features)) => self.enter(LastRound::Offered(features.to_vec())),
         }
-        let alarm = core.alarm.as_mut().map(|alarm| self.describe(alarm));
-        self.draw(&Arc::new(Policy::new(core, alarm, batch, time)), given)
+        self.draw(&published, given)
     }
 
     /// Draws from a policy just decided.
     pub(crate) fn draw(
         &mut self,
-        policy: &Arc<Policy>,
+        published: &Arc<Policy>,
         given: Option<f64>,
     ) -> Result<Decision, Error> {
-        let drawn = match policy.core.policy[..] {
+        let drawn = match published.decision.policy[..] {
             // A policy on one arm needs no random number.
             [(only, _)] => only,
-            _ => policy.draw(given.unwrap_or_else(|| self.sampler.uniform())),
+            _ => (published.decision).draw(given.unwrap_or_else(|| self.sampler.uniform())),
         };
-        let decision = Decision {
-            features: self.features(drawn),
-            context: match &self.interface.round {
-                LastRound::Context(context) => Some(Arc::clone(context)),
-                _ => None,
-            },
-            policy: Arc::clone(policy),
+        let context = match &self.interface.round {
+            LastRound::Context(context) => Some(Arc::clone(context)),
+            _ => None,
+        };
+        let features = self.features(drawn);
+        Ok(Decision {
+            draw: self.session.draw(published, drawn, features, context)?,
             set: Arc::clone(&self.set),
-            drawn,
-            serial: self.interface.identity.next(),
-        };
-        if self.agent.view().monitor.is_none() {
-            return Ok(decision);
-        }
-        if policy.batch.is_some() || self.unannounced.len() >= LONG {
-            self.announce()?;
-        }
-        let safe = decision.safe_probability();
-        let pending = Pending {
-            decision: decision.serial,
-            action: drawn,
-            segment: decision.segment_name(),
-            safe_probability: policy.batch.is_none().then_some(safe),
-            excess: policy.excess(),
-            time: policy.time,
-        };
-        let sums = self.keeps_sums();
-        // In segments those that are dropped count too: which ones are may depend on the segment. Sums pay for all.
-        if policy.batch.is_some() || pending.segment.is_some() || sums {
-            self.agent.apply(&Event::Drawn(&pending))?;
-        }
-        if policy.batch.is_some() || sums {
-            return Ok(decision);
-        }
-        match self.unannounced.back_mut() {
-            Some(last) if Arc::ptr_eq(&last.policy, policy) => last.drawn.push(drawn),
-            _ => self.unannounced.push_back(Unannounced {
-                first: decision.serial,
-                drawn: smallvec![drawn],
-                safe,
-                policy: Arc::clone(policy),
-            }),
-        }
-        Ok(decision)
+        })
     }
 
     /// True if some guardrail is over a sum: every decision is then another one.
@@ -390,97 +348,49 @@ impl AgentState {
         (self.problem.guardrails.iter()).any(|own| own.over.is_some())
     }
 
-    /// Announces decisions to the agent, which then waits for their outcomes: not those that were
-    /// dropped, as where somebody only looked at the policy, and in segments gives those up. Outcomes come after
-    /// that.
-    #[inline]
-    pub(crate) fn announce(&mut self) -> Result<(), Error> {
-        while let Some(one) = self.unannounced.pop_front() {
-            let is_kept = Arc::strong_count(&one.policy) > 1 || one.policy.is_pickled();
-            for (decision, &action) in (one.first..).zip(&one.drawn) {
-                let pending = Pending {
-                    decision,
-                    action,
-                    segment: one.policy.segment_name(),
-                    safe_probability: Some(one.safe),
-                    excess: one.policy.excess(),
-                    time: one.policy.time,
-                };
-                match (is_kept, pending.segment) {
-                    (true, None) => self.agent.apply(&Event::Drawn(&pending))?,
-                    (false, Some(_)) => self.agent.apply(&Event::Lost(&pending))?,
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Describes an alarm in words, and numbers its arm as the actions on offer do.
-    fn describe(&mut self, alarm: &mut Alarm) -> AlarmText {
-        let declared = *alarm;
-        if declared.arm == Some(self.problem.safe) {
-            alarm.arm = Some(self.set.safe);
-        }
-        if let Some((known, text)) = &self.described
-            && *known == declared
-        {
-            return text.clone();
-        }
-        let view = self.agent.view();
-        let arm = declared.arm.and_then(|arm| view.arms.get(arm));
-        let name = arm.map(|arm| arm.name.as_str());
-        let segment = declared.segment.and_then(|s| view.segment_names.get(s));
-        let segment = segment.map(String::as_str);
-        let message = match self.problem.check() {
-            Ok(problem) => declared.describe(&problem, name, segment),
-            Err(error) => error.to_string(),
-        };
-        let text = AlarmText {
-            message: message.into(),
-            segment: segment.map(Into::into),
-        };
-        self.described = Some((declared, text.clone()));
-        text
-    }
-
     /// The unacknowledged alarms.
     pub(crate) fn alarms(&mut self) -> Vec<(Alarm, AlarmText)> {
-        let alarms = self.agent.view().monitor.map(|m| m.alarms().to_vec());
-        let mut alarms = alarms.unwrap_or_default();
-        let described = alarms
-            .iter_mut()
-            .map(|alarm| (self.describe(alarm), *alarm));
-        described.map(|(text, alarm)| (alarm, text)).collect()
+        let agent = &*self.session.agent;
+        let alarms = agent.view().monitor.map_or(&[][..], |m| m.alarms());
+        let described = alarms.iter().map(|alarm| {
+            let text = describe(&self.problem, &mut self.described, agent, alarm);
+            (*alarm, text)
+        });
+        described.collect()
     }
 
     /// Goes on with other draws, and as an agent of its own, in a process that was forked: its siblings
     /// would draw the same actions, and number their decisions alike.
     #[inline]
     pub(crate) fn follow_fork(&mut self) {
-        if let Some(process) = self.interface.identity.follow_fork() {
+        let process = process();
+        if self.process != process {
+            self.process = process;
+            self.session
+                .split(mixed(self.session.numbers().id, process));
             self.sampler = Sampler::new(mixed(self.sampler.seed, process));
             self.seed_agent();
-            Arc::make_mut(&mut self.set).agent = self.interface.identity.id;
         }
     }
 
-    /// Forgets all outcomes; prices stay. Serials go on, so that no decision is taken for one of an earlier life.
+    /// Forgets all outcomes; prices stay.
     pub(crate) fn reset(&mut self) -> Result<(), Error> {
         let mut agent = self.config.build(&self.problem)?;
-        let declared = self.agent.view().arms.iter().take(self.problem.arms.len());
+        let declared = self
+            .session
+            .agent
+            .view()
+            .arms
+            .iter()
+            .take(self.problem.arms.len());
         for (number, arm) in declared.enumerate() {
             if !arm.weights.is_empty() {
                 agent.apply(&Event::Weights(number, &arm.weights))?;
             }
         }
-        self.agent = agent;
-        self.unannounced.clear();
-        let interface = &mut self.interface;
-        interface.resets += 1;
-        interface.reset_after = interface.identity.last;
-        interface.round = LastRound::Arms;
-        interface.identity.forget_outcomes();
+        self.session.restart(agent);
+        self.interface.resets += 1;
+        self.interface.round = LastRound::Arms;
         self.seed_agent();
         self.refresh_arms();
         Ok(())
@@ -488,7 +398,9 @@ impl AgentState {
 
     /// Clears the alarms.
     pub(crate) fn acknowledge(&mut self) -> Result<(), Error> {
-        (self.agent).apply(&Event::Answered(AlarmAnswer::Acknowledge))
+        self.session
+            .agent
+            .apply(&Event::Answered(AlarmAnswer::Acknowledge))
     }
 
     /// Takes the outcomes of decisions: all, or none. `argument` is the one that they were given by.
@@ -499,55 +411,45 @@ impl AgentState {
         rewards: &[f64],
         costs: &[f64],
     ) -> PyResult<()> {
-        self.announce().map_err(raise)?;
-        self.interface.identity.check(decisions, argument)?;
-        let played = decisions.iter().map(Decision::played);
-        let played: SmallVec<[_; 1]> = played.collect();
-        let origin = self.origin(decisions);
-        let m = costs.len() / decisions.len().max(1);
-        let outcomes = decisions.iter().enumerate().map(|(i, one)| Outcome {
-            action: one.drawn,
-            choice: match (&one.context, &played[i]) {
-                (Some(context), _) => Choice::Context(context),
-                (None, Some(x)) => Choice::Offered(x),
-                (None, None) => Choice::Arms,
-            },
-            segment: one.segment_name(),
-            reward: rewards[i],
-            costs: &costs[i * m..(i + 1) * m],
-            origin: origin(one),
-            time: one.policy.time,
-            claims: (one.policy.core.claims(one.drawn)).filter(|_| origin(one) != Origin::Logged),
-        });
-        let taken = banister::observe_all(&mut *self.agent, outcomes);
-        taken.map_err(|error| refused(error, &self.set.costs, rewards, costs))?;
-        for one in decisions {
-            self.watched = self.watched.max(one.serial);
-            self.interface.identity.note_outcome(one.serial);
-        }
-        Ok(())
+        let draws: SmallVec<[&Draw<_>; 1]> = decisions.iter().map(|one| &one.draw).collect();
+        let taken = self.session.observe(&draws, rewards, costs);
+        taken.map_err(|error| match error {
+            Error::ForeignDecision { .. } | Error::SecondOutcome { .. } => {
+                PyValueError::new_err(format!("`{argument}` has {error}"))
+            }
+            error => refused(error, &self.set.costs, rewards, costs),
+        })
     }
+}
 
-    /// Origin of each of some outcomes. In segments those of a long batch ([`Policy::batch`]) count if they come in the
-    /// order of decisions, with none omitted: what segments share is watched in that order.
-    fn origin(&self, decisions: &[Decision]) -> impl Fn(&Decision) -> Origin + Clone + use<> {
-        let first = decisions.first();
-        let starts = first.is_some_and(|one| {
-            one.serial == self.watched + 1
-                || (one.policy.batch == Some(one.serial) && one.serial > self.watched)
-        });
-        let follow = |pair: &[Decision]| {
-            pair[1].serial == pair[0].serial + 1 && pair[1].policy.batch == pair[0].policy.batch
-        };
-        let is_in_order = starts && decisions.windows(2).all(follow);
-        let reset_after = self.interface.reset_after;
-        move |one| match (one.policy.batch, one.segment_name()) {
-            _ if one.serial <= reset_after => Origin::Logged,
-            (None, _) => Origin::Announced(one.serial),
-            (Some(_), Some(_)) if !is_in_order => Origin::Logged,
-            (Some(_), _) => Origin::InOrder(one.serial),
-        }
+/// Describes an alarm in words; `described` is the last one.
+fn describe(
+    problem: &Problem,
+    described: &mut Option<(Alarm, AlarmText)>,
+    agent: &dyn Agent,
+    alarm: &Alarm,
+) -> AlarmText {
+    if let Some((known, text)) = described
+        && known == alarm
+    {
+        return text.clone();
     }
+    let view = agent.view();
+    let arm = alarm.arm.and_then(|arm| view.arms.get(arm));
+    let name = arm.map(|arm| arm.name.as_str());
+    let segment = alarm.segment.and_then(|s| view.segment_names.get(s));
+    let segment = segment.map(String::as_str);
+    let message = match problem.check() {
+        Ok(problem) => alarm.describe(&problem, name, segment),
+        Err(error) => error.to_string(),
+    };
+    let text = AlarmText {
+        message: message.into(),
+        segment: segment.map(Into::into),
+        is_of_safe: alarm.arm == Some(problem.safe),
+    };
+    *described = Some((*alarm, text.clone()));
+    text
 }
 
 /// Features of the arms in contexts, where all share one parameter.

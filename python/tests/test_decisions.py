@@ -105,12 +105,12 @@ def test_snapshots_of_other_versions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("observed", [{"5": 3}, {"1": 4, "3": 5}, {"7": 900}])
-def test_snapshots_with_a_damaged_identity_are_refused(observed: dict[str, int]) -> None:
+def test_snapshots_with_damaged_numbers_are_refused(observed: dict[str, int]) -> None:
     agent = opb()
     agent.decide_batch(100)
     saved = json.loads(agent.save())
-    saved["interface"]["identity"]["observed"] = observed
-    with pytest.raises(ValueError, match="`identity` is damaged"):
+    saved["numbers"]["observed"] = observed
+    with pytest.raises(ValueError, match="`numbers` of decisions are damaged"):
         banister.load(json.dumps(saved))
 
 

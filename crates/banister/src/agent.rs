@@ -120,7 +120,9 @@ pub fn observe_all<'a>(
     agent: &mut dyn Agent,
     outcomes: impl Iterator<Item = Outcome<'a>> + Clone,
 ) -> Result<(), Error> {
-    for (others, outcome) in outcomes.clone().enumerate() {
+    // A single one is refused by `apply`.
+    let are_many = outcomes.clone().nth(1).is_some();
+    for (others, outcome) in outcomes.clone().enumerate().filter(|_| are_many) {
         agent.check(&Event::Outcome(&outcome), others as u64)?;
     }
     for outcome in outcomes {

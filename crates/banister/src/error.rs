@@ -47,6 +47,26 @@ pub enum Error {
         /// Names of the guardrails, joined by commas.
         names: String,
     },
+    /// A decision was given to a session that did not make it. Give it to the agent that made it.
+    #[error(
+        "decision {number} of another agent: give it to the agent that made it (in the process that made it), or give \
+         its arm by name or number"
+    )]
+    ForeignDecision {
+        /// Number of the decision.
+        number: u64,
+    },
+    /// A decision has an outcome already. Give another outcome by its arm.
+    #[error(
+        "decision {number}, whose outcome was taken before (or which is older than {most} others without one): an \
+         outcome counts once; if it is another one, give the arm by name or number"
+    )]
+    SecondOutcome {
+        /// Number of the decision.
+        number: u64,
+        /// Most decisions without an outcome.
+        most: usize,
+    },
     /// More outcomes than the horizon that the intervals were made for. Use anytime intervals
     /// (`mixture`, `kl`, `subgaussian`) or declare a longer horizon.
     #[error(

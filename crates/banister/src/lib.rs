@@ -56,7 +56,7 @@
 //! 3. `optimism/`: bounds, the optimism lemma, the linear program, ties and floors
 //! 4. `certificate` and [`decision`]: policies in the user's units
 //! 5. `opb/` ([`Opb`]), [`oplb`] ([`Oplb`]) and [`segmented`] ([`Segmented`]): the agents; `agent`: the interface of all agents
-//! 6. [`monitor`]: tests of the assumptions, and alarms
+//! 6. [`session`]: decisions by number, from the draw to the outcome; [`monitor`]: tests of the assumptions, and alarms
 //! 7. [`lift`]: what an arm is worth, with an interval
 //! 8. [`logs`]: what logs teach of segments; [`theory`]: regret bounds; [`toolkit`]: parts for agents of your own
 //!
@@ -97,6 +97,7 @@ mod registry;
 mod round;
 mod safe_cost;
 pub mod segmented;
+pub mod session;
 pub mod theory;
 pub mod toolkit;
 mod waiting;
@@ -134,6 +135,7 @@ pub use oplb::{Link, Oplb, OplbConfig, OplbPerArm};
 pub use optimism::Optimism;
 pub use registry::{AgentConfig, Registry, Restored};
 pub use segmented::{Segmented, SegmentedConfig};
+pub use session::Session;
 // and what is seen of it.
 pub use arm_estimate::{ArmEstimate, Estimate};
 pub use banister_solve as solve;

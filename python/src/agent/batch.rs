@@ -1,5 +1,6 @@
 //! Many decisions, and many outcomes, in one call.
 
+use banister::session::Returns;
 use banister::{Choice, Error, Origin, Outcome};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -80,14 +81,14 @@ impl DecisionBatch {
     /// Numbers of the actions drawn.
     #[getter]
     fn indices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.drawn as i64))
+        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.draw.action as i64))
     }
 
     /// The actions drawn: names, or numbers where arms have no names.
     #[getter]
     fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let each = self.decisions.iter();
-        let labels = each.map(|one| one.set.label(py, one.drawn));
+        let labels = each.map(|one| one.set.label(py, one.draw.action));
         PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -95,13 +96,16 @@ impl DecisionBatch {
     #[getter]
     fn probability<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let each = self.decisions.iter();
-        PyArray1::from_iter(py, each.map(|one| one.policy.probability(one.drawn)))
+        PyArray1::from_iter(py, each.map(|one| one.core().probability(one.draw.action)))
     }
 
     /// Names of their segments; None from agents that do not tell segments apart.
     #[getter]
     fn segments(&self) -> Option<Vec<&str>> {
-        let names = self.decisions.iter().map(Decision::segment_name);
+        let names = self
+            .decisions
+            .iter()
+            .map(|one| one.draw.published.segment());
         names
             .collect::<Option<Vec<_>>>()
             .filter(|names| !names.is_empty())
@@ -110,7 +114,7 @@ impl DecisionBatch {
     /// Shares of their length that the actions are to be played at; see `Decision.scale`.
     #[getter]
     fn scale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.policy.scale))
+        PyArray1::from_iter(py, self.decisions.iter().map(|one| one.core().scale))
     }
 
     /// The policies as rows, one probability per action.
@@ -120,7 +124,7 @@ impl DecisionBatch {
         let width = width.unwrap_or(0);
         let mut dense = vec![0.0; width * self.decisions.len()];
         for (i, one) in self.decisions.iter().enumerate() {
-            for &(action, p) in &one.policy.policy {
+            for &(action, p) in &one.core().policy {
                 dense[i * width + action] = p;
             }
         }
@@ -184,8 +188,8 @@ pub(super) fn decide(
             }
             let given = uniforms(rng, size as usize)?;
             let decisions = agent.with(py, true, |state| {
-                let batch = batch_of(state, size as usize, is_kept);
-                draw_many(state, size as usize, (given.as_deref(), time), batch)
+                let returns = returns(state, size as usize, is_kept);
+                draw_many(state, size as usize, (given.as_deref(), time), returns)
             })?;
             let decisions = decisions.map_err(raise)?;
             Ok(DecisionBatch { decisions })
@@ -209,9 +213,13 @@ pub(super) fn decide(
     }
 }
 
-/// Key of the batch ([`AgentState::batch`]). Outcomes of decisions that are not kept come by name: nothing waits for them.
-fn batch_of(state: &AgentState, size: usize, is_kept: bool) -> Option<u64> {
-    if is_kept { state.batch(size) } else { Some(0) }
+/// Order in which outcomes will come: those of decisions that are not kept come by name.
+fn returns(state: &AgentState, size: usize, is_kept: bool) -> Returns {
+    if is_kept {
+        state.returns(size)
+    } else {
+        Returns::ByArm
+    }
 }
 
 /// One decision for each round, by what is offered and its segment.
@@ -223,9 +231,9 @@ fn decide_each<'a>(
     is_kept: bool,
 ) -> PyResult<DecisionBatch> {
     let decisions = agent.with(py, true, |state| {
-        let batch = batch_of(state, rounds.len(), is_kept);
+        let returns = returns(state, rounds.len(), is_kept);
         let each = rounds.enumerate().map(|(i, (offered, segment))| {
-            state.decide(offered, (segment, time), given.map(|u| u[i]), batch)
+            state.decide(offered, (segment, time), given.map(|u| u[i]), returns)
         });
         each.collect::<Result<Vec<Decision>, Error>>()
     })?;
@@ -238,14 +246,14 @@ fn draw_many(
     state: &mut AgentState,
     size: usize,
     (given, time): (Option<&[f64]>, Option<f64>),
-    batch: Option<u64>,
+    returns: Returns,
 ) -> Result<Vec<Decision>, Error> {
     let mut drawn: Vec<Decision> = Vec::with_capacity(size);
     for i in 0..size {
         let uniform = given.map(|u| u[i]);
         let next = match drawn.first() {
-            None => state.decide(None, (None, time), uniform, batch),
-            Some(first) => state.draw(&first.policy, uniform),
+            None => state.decide(None, (None, time), uniform, returns),
+            Some(first) => state.draw(&first.draw.published, uniform),
         };
         drawn.push(next?);
     }
@@ -377,8 +385,7 @@ pub(super) fn observe(
             time: None,
             claims: None,
         });
-        let taken = state.announce();
-        let taken = taken.and_then(|()| banister::observe_all(&mut *state.agent, outcomes));
+        let taken = state.session.observe_by_arm(outcomes);
         taken.map_err(|error| refused(error, &state.set.costs, rewards, flat))?;
         if origin == Origin::Logged {
             state.refresh_assumptions();

@@ -6,6 +6,7 @@ pub(crate) use batch::DecisionBatch;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banister::oplb::LongFeatures;
+use banister::session::Returns;
 use banister::toolkit::SegmentView;
 use banister::{
     ArmEstimate, ArmOffer, ArmRanges, ArmWeights, Ask, Choice, Event, Origin, Outcome, Round,
@@ -319,7 +320,12 @@ impl Agent {
         };
         let many = matches!(offered, Some(Choice::Offered(features)) if features.len() > LONG);
         self.with(py, self.is_slow || many, |state| {
-            state.decide(offered, (segment.as_deref(), time), given, None)
+            state.decide(
+                offered,
+                (segment.as_deref(), time),
+                given,
+                Returns::AnyOrder,
+            )
         })?
         .map_err(raise)
     }
@@ -327,8 +333,8 @@ impl Agent {
     /// Observes an outcome: of a `Decision` (also of one long past), or of an arm by name or number.
     ///
     /// A decision's outcome is taken once, by the agent that made it, in any order. What is given by name or number
-    /// counts as the outcome of the last decision. `costs` is a number, a sequence, an array, or by guardrail a
-    /// dictionary or a pandas Series. Where the agent has contexts or segments, `context` or `segment` goes with a name
+    /// counts as the outcome of the last decision. `costs` is a number, a sequence or an array in the order of
+    /// `agent.costs`, or by name a dictionary or a pandas Series. Where the agent has contexts or segments, `context` or `segment` goes with a name
     /// or number; a `Decision` has its own, and its `time`: that of what is given by name or number is the last
     /// decision's, unless it is given. Nothing changes if any number is refused.
     ///
@@ -387,9 +393,7 @@ impl Agent {
                 time,
                 ..Outcome::of_arm(action, reward, &costs)
             };
-            let taken = state
-                .announce()
-                .and_then(|()| state.agent.apply(&Event::Outcome(&outcome)));
+            let taken = state.session.observe_by_arm(std::iter::once(outcome));
             taken.map_err(|error| refused(error, &self.costs, &[reward], &costs))
         })?
     }
@@ -495,7 +499,9 @@ impl Agent {
     /// ('means do not change', True)
     #[getter]
     fn assumptions(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
-        let list = self.with(py, false, |state| banister::assumptions(&mut *state.agent))?;
+        let list = self.with(py, false, |state| {
+            banister::assumptions(&mut *state.session.agent)
+        })?;
         Ok(list.into_iter().map(|a| (a.text, a.watched)).collect())
     }
 
@@ -515,7 +521,7 @@ impl Agent {
             return Err(invalid("guardrail", shown(guardrail), &known));
         };
         let trace = self.with(py, false, |state| {
-            let monitor = state.agent.view().monitor;
+            let monitor = state.session.agent.view().monitor;
             monitor.map_or(Vec::new(), |m| m.evidence(place).to_vec())
         })?;
         let rows = trace.iter().flat_map(|&(n, e)| [n as f64, e]);
@@ -525,7 +531,7 @@ impl Agent {
     /// The identity of the agent, which its copies and snapshots keep: decisions have it too.
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, false, |state| hex(state.interface.identity.id))
+        self.with(py, false, |state| hex(state.session.numbers().id))
     }
 
     /// Offers a new arm, with its features if the agent is linear, its ranges where they are by arm (a dictionary by
@@ -554,14 +560,14 @@ impl Agent {
         let features = features.transpose()?;
         self.with(py, true, |state| {
             let features = features.as_deref();
-            state.agent.apply(&Event::ArmOffered(ArmOffer {
+            state.session.agent.apply(&Event::ArmOffered(ArmOffer {
                 name: &name,
                 features,
                 ranges: &ranges,
                 weights: &weights,
             }))?;
             state.refresh_arms();
-            state.agent.view().arm_named(&name)
+            state.session.agent.view().arm_named(&name)
         })?
         .map_err(raise)
     }
@@ -572,7 +578,7 @@ impl Agent {
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let retired = state.agent.apply(&Event::ArmRetired(number));
+            let retired = state.session.agent.apply(&Event::ArmRetired(number));
             retired.map_err(raise)?;
             state.refresh_arms();
             Ok(())
@@ -592,7 +598,7 @@ impl Agent {
         let weights = self::weights(weights)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let told = state.agent.apply(&Event::Weights(number, &weights));
+            let told = state.session.agent.apply(&Event::Weights(number, &weights));
             told.map_err(raise)
         })?
     }
@@ -604,7 +610,7 @@ impl Agent {
         let arm = build::arm(arm, self.naming, "arm", allowed)?;
         self.with(py, true, |state| {
             let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let changed = state.agent.apply(&Event::ArmChanged(number));
+            let changed = state.session.agent.apply(&Event::ArmChanged(number));
             changed.map_err(raise)
         })?
     }
@@ -631,7 +637,7 @@ impl Agent {
                 segment: segment.as_deref(),
                 ..Round::default()
             };
-            let beliefs = banister::estimates(&mut *state.agent, &round);
+            let beliefs = banister::estimates(&mut *state.session.agent, &round);
             (beliefs, Arc::clone(&state.set))
         })?;
         columns(py, &beliefs, &set)
@@ -639,14 +645,16 @@ impl Agent {
 
     /// Lifts over the safe arm, each as a dictionary.
     fn _lifts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let lifts = self.with(py, true, |state| state.agent.ask(Ask::Lifts(None)).lifts())?;
+        let lifts = self.with(py, true, |state| {
+            state.session.agent.ask(Ask::Lifts(None)).lifts()
+        })?;
         to_python(py, &lifts.unwrap_or_default())
     }
 
     /// Upper bound on what further learning could still earn, with its policy by number.
     fn _worth_left<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let left = self.with(py, true, |state| {
-            state.agent.ask(Ask::WorthLeft).worth_left()
+            state.session.agent.ask(Ask::WorthLeft).worth_left()
         })?;
         to_python(py, &left)
     }
@@ -657,7 +665,7 @@ impl Agent {
     #[pyo3(signature = (settled=true))]
     fn settle(&self, py: Python<'_>, settled: bool) -> PyResult<()> {
         self.with(py, true, |state| {
-            state.agent.apply(&Event::Settled(settled))
+            state.session.agent.apply(&Event::Settled(settled))
         })?
         .map_err(raise)
     }
@@ -665,7 +673,7 @@ impl Agent {
     /// True if it has settled.
     #[getter]
     fn is_settled(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, false, |state| state.agent.view().is_settled)
+        self.with(py, false, |state| state.session.agent.view().is_settled)
     }
 
     /// The policy in force in a segment, from arm to probability.
@@ -680,7 +688,7 @@ impl Agent {
                 time: state.interface.time,
                 ..Round::in_segment(&segment)
             };
-            let decision = state.agent.decide(&round);
+            let decision = state.session.agent.decide(&round);
             let policy = decision.map(|decision| decision.policy.clone());
             (policy, Arc::clone(&state.set))
         })?;
@@ -695,8 +703,8 @@ impl Agent {
     /// Segments told apart and the pool, each as a dictionary.
     fn _segments<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (views, set) = self.with(py, true, |state| {
-            let count = state.agent.view().segment_policies;
-            let found = state.agent.ask(Ask::Segments(0..count)).segments();
+            let count = state.session.agent.view().segment_policies;
+            let found = state.session.agent.ask(Ask::Segments(0..count)).segments();
             (found.unwrap_or_default(), Arc::clone(&state.set))
         })?;
         views.iter().map(|view| view_of(py, view, &set)).collect()
@@ -750,7 +758,7 @@ impl Agent {
     /// Number of outcomes taken.
     #[getter]
     fn outcomes(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, false, |state| state.agent.view().outcomes)
+        self.with(py, false, |state| state.session.agent.view().outcomes)
     }
 
     /// The problem as declared: arms, safe arm, features or context, reward, guardrails, segments.
@@ -786,10 +794,7 @@ impl Agent {
 
     /// Returns the whole state as JSON, random stream included.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, true, |state| {
-            state.announce().map_err(raise)?;
-            build::save(state)
-        })?
+        self.with(py, true, build::save)?
     }
 
     /// Returns the kind of agent that a snapshot holds.

@@ -31,6 +31,7 @@ mod refusals;
 mod ridge;
 mod segmented;
 mod segments_late;
+mod session;
 mod sums;
 mod theory;
 mod waiting;
