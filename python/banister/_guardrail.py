@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -12,7 +12,7 @@ from ._types import Float, RangeLike
 Direction: TypeAlias = Literal["at_most", "at_least"]
 
 #: A signal, two of them or a signal and a number with an operator between, or weights by signal.
-Expression: TypeAlias = str | tuple[str, str, str | float] | Mapping[str, object]
+Expression: TypeAlias = str | Sequence[str | float] | Mapping[str, object]
 
 
 class _Declared:
