@@ -69,6 +69,9 @@ def test_a_price_counts_from_the_next_decision(service, look):
     service.start()
 
     page = look("/#/experiments/models")
+    # Outcomes bring the signals, and not their weighted sum.
+    heads = page.get_by_test_id("decisions-table").get_by_role("columnheader")
+    expect(heads).to_have_text(["decision", "when", "action", "probability", "outcome", "reward", "input", "output"])
     row = page.get_by_test_id("arms-table").get_by_role("row").filter(has_text="large")
     row.get_by_role("button", name="Weights").click()
     page.get_by_test_id("weight-dollars-input").fill("1e-6")
@@ -79,6 +82,12 @@ def test_a_price_counts_from_the_next_decision(service, look):
     assert get(service, "models")["arms"][1]["weights"] == {"dollars": PRICES["large"]}
     assert share(service) > 0.9 * before
     expect(page.get_by_test_id("changes")).to_contain_text("told weights of large: dollars (input 0.000001")
+
+    listed = get(service, "models", "/decisions")["decisions"]
+    (known, *_) = (one["id"] for one in listed if one["status"] == "complete")
+    page = look(f"/#/experiments/models/decisions/{known}")
+    expect(page.locator("dl.figures dt")).to_contain_text(["reward", "input", "output"])
+    expect(page.get_by_text("awaited")).to_have_count(0)
 
 
 def test_arms_that_are_added_bring_their_prices(service):

@@ -2,7 +2,7 @@
 
 import { h, panel, renderOnce } from "./dom.js";
 import { ago, count, fullTime, level, num, percent, vector } from "./format.js";
-import { EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
+import { broughtOf, EVENTS, OUTCOME_STATUS, unitInWords, verdict } from "./words.js";
 import { api } from "./api.js";
 import { poll } from "./poll.js";
 import { columnsOf, intervalCell, intervalLegend, scaleHead, scaleOf } from "./intervals.js";
@@ -109,12 +109,12 @@ function happened(audit, experiment) {
         "dl",
         { class: "figures compact" },
         h("div", null, h("dt", null, "reward"), h("dd", null, value(outcome.reward))),
-        experiment.guardrails.map((g) =>
+        broughtOf(experiment).map(({ name }) =>
           h(
             "div",
             null,
-            h("dt", { class: "clip", title: g.name }, g.name),
-            h("dd", null, value((outcome.costs || {})[g.name])),
+            h("dt", { class: "clip", title: name }, name),
+            h("dd", null, value((outcome.costs || {})[name])),
           )
         ),
       )

@@ -4,14 +4,14 @@ import { button, h, panel, setAttr, setText, show, syncList } from "./dom.js";
 import { ago, clip, fullTime, num, percent } from "./format.js";
 import { api } from "./api.js";
 import { attempt } from "./dialog.js";
-import { OUTCOME_STATUS, reasonInWords } from "./words.js";
+import { broughtOf, OUTCOME_STATUS, reasonInWords } from "./words.js";
 
 const PAGE = 15;
 
 export const hrefOf = (name, id) =>
   `#/experiments/${encodeURIComponent(name)}${id === undefined ? "" : `/decisions/${encodeURIComponent(id)}`}`;
 
-function decisionRow(context, guardrails) {
+function decisionRow(context, brought) {
   const link = h("a", { class: "clip" }),
     time = h("span"),
     action = h("span", { class: "clip" }),
@@ -20,7 +20,7 @@ function decisionRow(context, guardrails) {
   const share = h("td", { class: "number", "data-label": "probability" }),
     status = h("span", { class: "state" }),
     reward = h("td", { class: "number", "data-label": "reward" });
-  const costs = guardrails.map((g) => h("td", { class: "number", "data-label": g.name }));
+  const costs = brought.map((g) => h("td", { class: "number", "data-label": g.name }));
   const node = h(
     "tr",
     null,
@@ -52,14 +52,14 @@ function decisionRow(context, guardrails) {
       setAttr(status, "class", `state ${d.status}`);
       setAttr(status, "title", OUTCOME_STATUS[d.status]);
       setText(reward, num(d.reward));
-      guardrails.forEach((g, i) => setText(costs[i], num((d.costs || {})[g.name])));
+      brought.forEach((g, i) => setText(costs[i], num((d.costs || {})[g.name])));
     },
   };
 }
 
 // Older pages are added below and stay; the newest page is refreshed by every poll.
 export function decisionsPanel(context, experiment) {
-  const guardrails = experiment.guardrails;
+  const brought = broughtOf(experiment);
   const body = h("tbody"),
     empty = h("p", { class: "empty" }, "No decisions yet: “Try it” asks for one.");
   const table = h(
@@ -74,7 +74,7 @@ export function decisionsPanel(context, experiment) {
         ["decision", "when", "action"].map((t) => h("th", { scope: "col" }, t)),
         h("th", { scope: "col", class: "number" }, "probability"),
         h("th", { scope: "col" }, "outcome"),
-        ["reward", ...guardrails.map((g) => g.name)].map((t) =>
+        ["reward", ...brought.map((g) => g.name)].map((t) =>
           h("th", { scope: "col", class: "number" }, h("span", { class: "clip", title: t }, t))
         ),
       ),
@@ -111,7 +111,7 @@ export function decisionsPanel(context, experiment) {
       body,
       sorted,
       (d) => d.id,
-      () => decisionRow(context, guardrails),
+      () => decisionRow(context, brought),
     );
     show(empty, !sorted.length);
     show(wrap, sorted.length > 0);

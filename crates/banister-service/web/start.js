@@ -1,7 +1,7 @@
 // What to do first: shown instead of charts while there is nothing to draw.
 
 import { h, panel, show } from "./dom.js";
-import { hullOf } from "./words.js";
+import { broughtOf, hullOf } from "./words.js";
 import { hasToken, may, pathOf } from "./api.js";
 import { command, curl } from "./dialog.js";
 import { exampleRow, exampleSegment, fieldsOf } from "./declared.js";
@@ -22,9 +22,8 @@ function examples(experiment) {
   }
   if (experiment.shadow) Object.assign(request, { taken: experiment.safe || "safe", propensity: 1 });
   const report = { decision: "order-17", reward: 1 };
-  if (experiment.guardrails.length) {
-    report.costs = Object.fromEntries(experiment.guardrails.map((g) => [g.name, hullOf(g)[0]]));
-  }
+  const brought = broughtOf(experiment);
+  if (brought.length) report.costs = Object.fromEntries(brought.map((g) => [g.name, hullOf(g)[0]]));
   return { request, report };
 }
 
