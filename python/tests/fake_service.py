@@ -18,7 +18,7 @@ import banister
 
 TIME = "2026-01-01T00:00:00.000000Z"
 #: Content types of changes, also without a body.
-KINDS = ["application/json", "text/csv", "application/vnd.apache.parquet"]
+KINDS = ["application/json", "text/csv"]
 #: A fault: the request is handled, and then the connection is cut without an answer.
 CUT = "cut"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import io
 import json
 import pickle
 import subprocess
@@ -14,6 +15,8 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from fake_service import CUT, GUARDRAIL, NOW, FakeService, Make, Time
 
@@ -192,8 +195,12 @@ def test_an_exported_log_can_be_evaluated_and_imported(client: Any, service: Fak
     assert client.import_log("checkout", client.export("checkout", format="csv")).outcomes == 41
     kind, body = service.requests[-1][2]["content-type"], service.requests[-1][3]
     assert (kind, body[:7]) == ("text/csv", b"action,")
-    client.import_log("checkout", b"PAR1 and so on")
-    assert service.requests[-1][2]["content-type"] == "application/vnd.apache.parquet"
+    # A Parquet file becomes CSV on this side.
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"action": ["bold"], "reward": [0.5], "complaints": [0.25]}), file)
+    client.import_log("checkout", file.getvalue())
+    kind, body = service.requests[-1][2]["content-type"], service.requests[-1][3]
+    assert (kind, body) == ("text/csv", b"action,reward,complaints\nbold,0.5,0.25\n")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

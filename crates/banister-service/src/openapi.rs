@@ -137,7 +137,6 @@ fn operation(route: &Route) -> Value {
         Takes::File => {
             operation["requestBody"] = json!({ "required": true, "content": {
                 "text/csv": { "schema": { "type": "string" } },
-                "application/vnd.apache.parquet": { "schema": { "type": "string", "format": "binary" } },
             } });
         }
     }

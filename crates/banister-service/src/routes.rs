@@ -60,7 +60,7 @@ pub enum Takes {
     Json(&'static str),
     /// JSON of a schema; a missing body means `{}`.
     Optional(&'static str),
-    /// A table, as CSV or Parquet.
+    /// A table, as CSV.
     File,
 }
 

@@ -131,7 +131,7 @@ export const api = {
   audit: (name, id, signal) => json("GET", at(name, `/decisions/${encodeURIComponent(id)}`), undefined, signal),
   decide: (name, body) => json("POST", at(name, "/decisions"), body),
   report: (name, body) => json("POST", at(name, "/outcomes"), body),
-  learn: async (name, file, type) => (await request("POST", at(name, "/import"), file, undefined, type)).json(),
+  learn: async (name, file) => (await request("POST", at(name, "/import"), file, undefined, "text/csv")).json(),
 };
 
 export const pathOf = at;

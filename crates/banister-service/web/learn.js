@@ -1,11 +1,10 @@
-// Learning from another log: a CSV or Parquet file of outcomes.
+// Learning from another log: a CSV file of outcomes.
 
 import { foldingPanel, h, setText, show } from "./dom.js";
 import { count } from "./format.js";
 import { api, may } from "./api.js";
 import { fieldsOf } from "./declared.js";
-
-const PARQUET = "application/vnd.apache.parquet";
+import { broughtOf } from "./words.js";
 
 // The columns that the service looks for.
 function columnsIn(experiment) {
@@ -15,13 +14,13 @@ function columnsIn(experiment) {
   if (fields) names.push(...Object.keys(fields).map((name) => `context_${name}`));
   else if (experiment.context) names.push(...numbered("context", experiment.context));
   if (experiment.segments) names.push("segment");
-  return [...names, "reward", ...experiment.guardrails.map((g) => g.name)];
+  return [...names, "reward", ...broughtOf(experiment).map(({ name }) => name)];
 }
 
 export function learnPanel(context, experiment) {
   const file = h("input", {
     type: "file",
-    accept: ".csv,.parquet,text/csv",
+    accept: ".csv,text/csv",
     "aria-label": "File",
     "data-testid": "learn-file",
   });
@@ -42,8 +41,7 @@ export function learnPanel(context, experiment) {
     send.disabled = true;
     setText(send, "Learning…");
     try {
-      const type = /\.(parquet|pq)$/i.test(chosen.name) ? PARQUET : "text/csv";
-      const { outcomes } = await api.learn(context.name, chosen, type);
+      const { outcomes } = await api.learn(context.name, chosen);
       setText(said, `✓ ${count(outcomes)} outcomes were learned.`);
       show(said, true);
       file.value = "";
@@ -61,7 +59,7 @@ export function learnPanel(context, experiment) {
     h(
       "p",
       { class: "note" },
-      "A CSV or Parquet file, a row for each outcome. Columns: ",
+      "A CSV file, a row for each outcome. Columns: ",
       columnsIn(experiment).map((
         name,
         i,

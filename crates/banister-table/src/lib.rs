@@ -3,10 +3,9 @@
 //! A [`DataTable`] holds the columns once; both formats write the same columns, so they cannot drift
 //! apart. Results of simulations and logs of the service are such tables.
 //!
-//! Reading order: `table.rs` (columns and both writers), `read.rs` (user-supplied tables) with
-//! `parquet_limits.rs` (checks before a Parquet file is decoded). The crate uses nothing else of ours.
+//! Reading order: `table.rs` (columns and both writers), `read.rs` (user-supplied tables). The crate
+//! uses nothing else of ours.
 
-mod parquet_limits;
 mod read;
 mod table;
 

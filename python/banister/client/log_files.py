@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._extra import extra
 from .._features import Features
 from .._tables import Table, is_missing
 from ..offline.log import Log, LogLike
@@ -18,7 +19,6 @@ from .codec import finite
 from .types import Experiment
 
 CSV = "text/csv"
-PARQUET = "application/vnd.apache.parquet"
 
 
 #: Columns that every exported file has.
@@ -92,7 +92,12 @@ def _contexts(rows: list[dict[str, str]], features: Features) -> NDArray[np.floa
 def file_from_log(log: LogLike | bytes) -> tuple[bytes, str]:
     """Returns a file that the service takes, and its media type."""
     if isinstance(log, (bytes, bytearray)):
-        return bytes(log), PARQUET if log[:4] == b"PAR1" else CSV
+        if log[:4] != b"PAR1":
+            return bytes(log), CSV
+        with extra("arrow"):
+            import pyarrow.parquet
+
+        log = pyarrow.parquet.read_table(io.BytesIO(log))
     if isinstance(log, Log):
         columns = _columns(log)
     else:

@@ -1,4 +1,4 @@
-//! Export and import of logs: CSV and Parquet, with propensities.
+//! Export of logs as CSV and Parquet, with propensities, and import of CSV.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -213,15 +213,11 @@ pub async fn import(
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or("absent")
         .to_string();
-    let parquet = match kind.split(';').next().unwrap_or("").trim() {
-        "text/csv" => false,
-        "application/vnd.apache.parquet" | "application/octet-stream" => true,
-        _ => {
-            let allowed = "must be text/csv or application/vnd.apache.parquet";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return Err(Problem::of_field(status, "content-type", kind, allowed));
-        }
-    };
+    if kind.split(';').next().unwrap_or("").trim() != "text/csv" {
+        let allowed = "must be text/csv: the Python client converts Parquet files and data frames";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Problem::of_field(status, "content-type", kind, allowed));
+    }
     let (content, shares) = body::read(&app, request.into_body(), app.settings.max_import).await?;
     let limits = Limits {
         rows: MOST_IMPORTED,
@@ -230,20 +226,19 @@ pub async fn import(
     let read = app.memory.reserve(limits.bytes).await?;
     let table = tokio::task::spawn_blocking(move || {
         let _shares = shares;
-        if parquet {
-            RawTable::from_parquet(content, limits)
-        } else {
-            RawTable::from_csv(&content, limits)
-        }
+        RawTable::from_csv(&content, limits)
     });
-    // The Parquet reader trusts files more than we do, and may panic.
-    let table = table.await.map_err(|_| unreadable(&"it is damaged"))?;
+    let failed = |_| Problem::unavailable("reading the file failed");
+    let table = table.await.map_err(failed)?;
     let table = table.map_err(|error| match error {
         TableError::TooLarge(_) => {
             let detail = format!("{error}: send it in parts");
             Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
         }
-        error => unreadable(&error),
+        error => {
+            let detail = format!("the file cannot be read: {error}");
+            Problem::new(StatusCode::BAD_REQUEST, detail)
+        }
     })?;
     let numbers = table.len() * (info.width + 1 + info.costs.len());
     let held = Held::current();
@@ -254,7 +249,6 @@ pub async fn import(
         let own = own_decisions(&readers, &table, info.key)?;
         columns::to_import(&table, &info, frequencies, |id| own.contains(id))
     });
-    let failed = |_| Problem::unavailable("reading the file failed");
     let (import, skipped, not_taught) = made.await.map_err(failed)??;
     let imported = (app.execute(author.clone(), ImportOutcomes { experiment, import })).await?;
     let content = Content::new("imported", imported.outcomes.into());
@@ -265,11 +259,6 @@ pub async fn import(
         number: imported.number,
         not_taught,
     }))
-}
-
-fn unreadable(reason: &dyn std::fmt::Display) -> Problem {
-    let detail = format!("the file cannot be read: {reason}");
-    Problem::new(StatusCode::BAD_REQUEST, detail)
 }
 
 /// Ids in a table that are decisions of an experiment. What is a decision stays one, so this may be looked

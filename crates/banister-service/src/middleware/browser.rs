@@ -93,7 +93,7 @@ fn check_type(headers: &HeaderMap, takes_file: bool) -> Result<(), Problem> {
         "content-type",
         if given.is_empty() { "absent" } else { given },
         if takes_file {
-            "must be text/csv or application/vnd.apache.parquet"
+            "must be text/csv"
         } else {
             "must be application/json, also without a body (or send the header `x-banister-request: 1`)"
         },

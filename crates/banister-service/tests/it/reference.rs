@@ -44,7 +44,7 @@ const STATUSES: [(u16, &str); 12] = [
     (413, "the body is too long: send less at once"),
     (
         415,
-        "the content type is another one: send JSON, or CSV or Parquet where a file is meant",
+        "the content type is another one: send JSON, or CSV where a file is meant",
     ),
     (
         422,

@@ -1,4 +1,4 @@
 //! The integration tests of `banister-table`, one binary.
 
-mod parquet_limits;
+mod limits;
 mod read;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use banister_table::{Limits, RawTable, TableError};
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
@@ -57,36 +57,6 @@ fn a_dictionary_with_one_long_text_and_many_rows() {
 }
 
 #[test]
-fn a_page_of_zeros() {
-    let properties = snappy().set_dictionary_enabled(false);
-    let zeros = ByteArray::from(vec![0; 50 << 20]);
-    let content = file::<ByteArrayType>(TEXT, properties, &[zeros]);
-    assert!(content.len() < 8 << 20);
-    let reason = refused(content);
-    assert!(reason.contains("would be decoded at once"), "{reason}");
-}
-
-#[test]
-fn a_header_that_claims_more_than_there_is() {
-    let properties = snappy()
-        .set_dictionary_enabled(false)
-        .set_data_page_row_count_limit(1_000_000)
-        .set_data_page_size_limit(8 << 20);
-    let mut content = file::<DoubleType>(NUMBER, properties, &[0.0; 150_000]);
-    assert_eq!(
-        RawTable::from_parquet(content.clone().into(), LIMITS)
-            .unwrap()
-            .len(),
-        150_000
-    );
-    // The header's second field, the size, has four bytes: seven bits each.
-    assert_eq!((content[4], content[6]), (0x15, 0x15));
-    content[7..11].copy_from_slice(&[0xfe, 0xff, 0xff, 0x7f]);
-    let reason = refused(content);
-    assert!(reason.contains("would be decoded at once"), "{reason}");
-}
-
-#[test]
 fn many_short_texts() {
     let texts: Vec<ByteArray> = (0..100_000)
         .map(|i| ByteArray::from(format!("{i:0>400}").into_bytes()))
@@ -94,17 +64,6 @@ fn many_short_texts() {
     let content = file::<ByteArrayType>(TEXT, snappy(), &texts);
     let reason = refused(content);
     assert!(reason.starts_with("the table takes more than"), "{reason}");
-}
-
-#[test]
-fn texts_that_are_told_by_their_difference() {
-    let properties = snappy()
-        .set_dictionary_enabled(false)
-        .set_encoding(Encoding::DELTA_BYTE_ARRAY);
-    let long = ByteArray::from(vec![b'x'; 10_000]);
-    let content = file::<ByteArrayType>(TEXT, properties, &vec![long; 10]);
-    let reason = refused(content);
-    assert!(reason.contains("encoding 7"), "{reason}");
 }
 
 #[test]
@@ -121,10 +80,7 @@ fn groups_and_damaged_headers() {
         for value in [0, 0x7f, 0xff, whole[place] ^ 1] {
             let mut content = whole.clone();
             content[place] = value;
-            // The decoder may panic on such a file; its callers are ready for that.
-            let _ = std::panic::catch_unwind(|| {
-                RawTable::from_parquet(Bytes::from(content), LIMITS).map(|table| table.len())
-            });
+            let _ = RawTable::from_parquet(Bytes::from(content), LIMITS);
         }
     }
 }
