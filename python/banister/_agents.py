@@ -1,7 +1,7 @@
 """The agents: one class for every kind in the registry.
 
 No list is kept here. `_agents.pyi` and `rivals.pyi`, which type checkers and editors read, are written from the
-same registry by `python -m banister._stubs`.
+same registry when a wheel is built (`_stubs`).
 """
 
 from __future__ import annotations

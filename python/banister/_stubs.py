@@ -1,7 +1,6 @@
-"""Writes the stubs of this package: `python -m banister._stubs python/banister`.
+"""Writes stubs of this package, by name: `python -m banister._stubs _agents rivals`.
 
-`_agents.pyi` and `rivals.pyi` are made from the registry, and `_native.pyi` gets the documentation of the compiled
-module where it has none. The tests compare the files in the package with what this makes.
+These two are made from the registry; `_native` gets the documentation of the compiled module. Wheels have all three.
 """
 
 from __future__ import annotations
@@ -68,49 +67,26 @@ def _literal(default: object) -> str:
     return f'"{default}"' if isinstance(default, str) else repr(default)
 
 
-def documentation(stub: str) -> list[tuple[ast.FunctionDef | ast.ClassDef, str]]:
-    """Returns every class and method of a stub that the compiled module documents, with the first paragraph."""
-    found: list[tuple[ast.FunctionDef | ast.ClassDef, str]] = []
+def documented(stub: str) -> str:
+    """Returns a stub with the documentation of the compiled module."""
+    tree = ast.parse(stub)
 
     def visit(nodes: list[ast.stmt], owner: object) -> None:
         for node in nodes:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
                 native = getattr(owner, node.name)
                 doc = inspect.getdoc(native)
-                if doc:
-                    found.append((node, doc.split("\n\n")[0]))
+                if doc and ast.get_docstring(node) is None:
+                    node.body.insert(0, ast.Expr(ast.Constant(doc)))
                 if isinstance(node, ast.ClassDef):
                     visit(node.body, native)
 
-    visit(ast.parse(stub).body, _native)
-    return found
-
-
-def documented(stub: str) -> str:
-    """Returns a stub with the documentation of the compiled module, where it has none of its own yet."""
-    lines = stub.splitlines()
-    for node, doc in reversed(documentation(stub)):
-        if ast.get_docstring(node) is None:
-            place = node.body[0].lineno - 1
-            margin = " " * (node.col_offset + 4)
-            first, *rest = doc.splitlines()
-            text = [f'{margin}"""{first}', *(margin + line for line in rest)]
-            text[-1] += '"""'
-            if isinstance(node, ast.FunctionDef):
-                lines[place] = lines[place].removesuffix(" ...")
-                lines[place + 1 : place + 1] = text
-            else:
-                # Before the first member, or its decorators.
-                member = node.body[0]
-                decorators = getattr(member, "decorator_list", [])
-                start = min([member.lineno, *(one.lineno for one in decorators)]) - 1
-                lines[start:start] = text
-    return "\n".join(lines) + "\n"
+    visit(tree.body, _native)
+    return ast.unparse(tree) + "\n"
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    native = folder / "_native.pyi"
-    native.write_text(documented(native.read_text("utf-8")), "utf-8")
-    (folder / "_agents.pyi").write_text(stubs(is_rival=False), "utf-8")
-    (folder / "rivals.pyi").write_text(stubs(is_rival=True), "utf-8")
+    for name in sys.argv[1:]:
+        path = Path(__file__).with_name(f"{name}.pyi")
+        own = documented(path.read_text("utf-8")) if name == "_native" else stubs(is_rival=name == "rivals")
+        path.write_text(own, "utf-8")
