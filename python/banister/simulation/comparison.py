@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from .. import _native
 from .._figure import Figure, chosen
+from .._guardrail import listed
 from .._progress import bar
 from .._types import Int
 from .environment import Environment, is_gym
@@ -158,18 +159,14 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
         experiment["guardrail"] = experiment.pop("guardrails")
     environment = experiment.get("environment")
     if isinstance(environment, TableEnvironment):
-        given_rails: Any = experiment.get("guardrail") or []
-        one_rail = hasattr(given_rails, "to_dict") or isinstance(given_rails, Mapping)
-        environment = environment.of_guardrails([given_rails] if one_rail else given_rails)
-        experiment["environment"] = environment
+        environment = experiment["environment"] = environment.of_guardrails(listed(experiment.get("guardrail")))
     if not isinstance(environment, Mapping):
         raise TypeError(
             f"`suite` has the environment {environment!r}: must be a declaration such as {{'kind': "
             f"'bernoulli', ...}}{_hint(environment)}"
         )
-    rails = experiment.get("guardrail")
-    if hasattr(rails, "to_dict") or isinstance(rails, Mapping):
-        experiment["guardrail"] = [rails]
+    if experiment.get("guardrail") is not None:
+        experiment["guardrail"] = listed(experiment["guardrail"])
     if experiment.get("agent") is not None:
         experiment["agent"] = declared_agents(experiment["agent"])
         for agent in experiment["agent"]:
