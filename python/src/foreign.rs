@@ -21,7 +21,10 @@ pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
 impl Failures {
     /// Runs Python code for the simulator, which an exception stops with an error in its place.
-    fn attach<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
+    pub(crate) fn attach<T>(
+        &self,
+        work: impl FnOnce(Python<'_>) -> PyResult<T>,
+    ) -> Result<T, Error> {
         Python::attach(|py| {
             work(py).map_err(|error| {
                 let reason = error.value(py).to_string();

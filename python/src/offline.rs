@@ -1,6 +1,6 @@
 //! Logged data: estimates, verdicts, replay, warm start.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
 use banister::toolkit::Direction;
 use banister::{ArmLift, Error, Registry as _, SignalConfig};
@@ -16,13 +16,12 @@ use serde::Serialize;
 use crate::agent::Agent;
 use crate::build::{guardrails, in_arguments, reward, without_nulls};
 use crate::error::{guarded, raise};
+use crate::foreign::Failures;
 use crate::input::{Numbers, count};
 use crate::json::{declared, to_json, to_python};
 use crate::log::{Columns, with_ranges};
+use crate::simulate::watched;
 use crate::state::{AgentState, LastRound};
-
-/// Interval between Python's looks at a running replay.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// The policy to be judged: an arm's number, one row of probabilities, or a row for each round.
 enum Policy<'py> {
@@ -145,11 +144,11 @@ pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
 fn teach<R>(
     state: &mut AgentState,
     log: Log,
-    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
-) -> PyResult<R> {
+    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> Result<R, Error>,
+) -> Result<R, Error> {
     let problem = &state.problem;
     // Rounds bring the first signal of a reward that is made of some.
-    let checked = problem.check().map_err(raise)?;
+    let checked = problem.check()?;
     let own = checked.own_signal(usize::MAX, checked.reported());
     let reported = SignalConfig {
         range: Some([own.lo, own.hi].into()),
@@ -161,14 +160,11 @@ fn teach<R>(
         None => &problem.reward,
         Some(_) => &reported,
     };
-    let log = log
-        .declare(reward, &problem.measured())
-        .check()
-        .map_err(raise)?;
-    let before = state.agent.save().map_err(raise)?;
+    let log = log.declare(reward, &problem.measured()).check()?;
+    let before = state.agent.save()?;
     let done = work(&log, state.agent.as_mut());
     if done.is_err() {
-        state.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
+        state.agent = AgentConfig::restore(&before)?.agent;
     }
     state.refresh_assumptions();
     done
@@ -187,35 +183,31 @@ pub(crate) fn replay_log<'py>(
     let columns = Columns::new(log)?;
     let options: ReplayOptions = declared(without_nulls(to_json(options, "")?), "")?;
     let log = columns.log()?;
-    let total = log.actions.len() as f64;
+    let total = log.actions.len() as u64;
     let (features, arms) = (log.features, log.arms);
-    let done = agent.get().with(py, true, |state| {
-        let done = teach(state, log, |log, agent| {
-            let mut interrupted = None;
-            let mut last = Instant::now();
-            let mut stop = |rows: u64| {
-                if last.elapsed() < LOOK {
-                    return false;
+    let (agent, failures) = (agent.get(), Failures::default());
+    let progress = progress.map(|callback| (callback, total));
+    let done = watched(py, progress, &failures, |monitor| {
+        let mut stop = |rows: u64| {
+            monitor.work.store(rows, Ordering::Relaxed);
+            monitor.rounds.store(rows, Ordering::Relaxed);
+            monitor.cancelled.load(Ordering::Relaxed)
+        };
+        let replay = |state: &mut AgentState| {
+            let done = teach(state, log, |log, agent| {
+                let done = banister_offline::replay(log, agent, &options, &mut stop)?;
+                if monitor.cancelled.load(Ordering::Relaxed) {
+                    // So that the agent is as it was; the interruption itself is raised.
+                    let reason = String::from("interrupted");
+                    return Err(Error::UserCode { reason });
                 }
-                last = Instant::now();
-                let look = |py: Python<'_>| -> PyResult<()> {
-                    if let Some(progress) = &progress {
-                        progress.call1(py, (rows as f64 / total, rows))?;
-                    }
-                    py.check_signals()
-                };
-                interrupted = Python::attach(look).err();
-                interrupted.is_some()
-            };
-            let done = banister_offline::replay(log, agent, &options, &mut stop);
-            if let Some(error) = interrupted {
-                return Err(error);
-            }
-            done.map_err(raise)
-        })?;
-        state.enter(last_round(features, arms, state));
-        Ok::<_, PyErr>(done)
-    })??;
+                Ok(done)
+            })?;
+            state.enter(last_round(features, arms, state));
+            Ok(Some(done))
+        };
+        failures.attach(|py| agent.with(py, true, replay))?
+    })?;
     to_python(py, &done)
 }
 
@@ -246,9 +238,10 @@ pub(crate) fn warm_start_agent(
     let columns = Columns::new(log)?;
     let log = columns.log()?;
     let frequencies = declared(to_json(frequencies, "frequencies")?, "frequencies")?;
-    agent.get().with(py, true, |state| {
+    let taught = agent.get().with(py, true, |state| {
         teach(state, log, |log, agent| {
-            banister_offline::warm_start(agent, log, frequencies).map_err(raise)
+            banister_offline::warm_start(agent, log, frequencies)
         })
-    })?
+    })?;
+    taught.map_err(raise)
 }
