@@ -11,9 +11,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::decision::Decision;
+use crate::build;
+use crate::decision::{Decision, Naming};
 use crate::error::mistyped;
-use crate::input::{Numbers, costs, count, number};
+use crate::input::{Numbers, costs, number};
 
 /// Keeps the first exception of a simulation, to be raised with its traceback.
 #[derive(Clone, Default)]
@@ -113,20 +114,17 @@ impl EnvironmentRun {
         let object = self.object.bind(py);
         let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
         if !actions.is_none() {
-            let actions = Numbers::new(&actions, "actions(rng)")?;
-            actions.expect(&[None, None], "one row per action, one column per feature")?;
-            round.actions.clear();
-            round.actions.extend_from_slice(actions.slice()?);
+            let meaning = "one row per action, one column per feature";
+            let actions = Numbers::shaped(&actions, "actions(rng)", &[None, None], meaning)?;
+            round.actions = actions.slice()?.to_vec();
         }
         if self.knows_means {
             let means = object.call_method0(intern!(py, "means"))?;
-            let means = Numbers::new(&means, "means()")?;
+            let expected = [Some(self.guardrails.len() + 1), None];
             let meaning = "the rewards' row, then one per guardrail; one column per action";
-            means.expect(&[Some(self.guardrails.len() + 1), None], meaning)?;
-            let width = means.shape()[1].max(1);
-            round.means.clear();
-            let rows = means.slice()?.chunks_exact(width);
-            round.means.extend(rows.map(<[f64]>::to_vec));
+            let means = Numbers::shaped(&means, "means()", &expected, meaning)?;
+            let rows = means.slice()?.chunks_exact(means.shape()[1].max(1));
+            round.means = rows.map(<[f64]>::to_vec).collect();
         }
         Ok(())
     }
@@ -214,25 +212,17 @@ impl ForeignAgent {
         self.decision.guardrails.clear();
         if let Ok(decision) = answer.cast::<Decision>() {
             self.decision.clone_from(&decision.get().policy.core);
-        } else if answer.hasattr("__index__")? && !answer.hasattr("__len__")? {
-            // An integer, of Python's or of NumPy's; arrays have a length.
-            let action = count(&answer, "decide(actions, rng)")? as usize;
-            self.decision.policy.push((action, 1.0));
-        } else if let Ok(name) = answer.cast::<PyString>() {
-            self.decision
-                .policy
-                .push((self.place(&name.to_string())?, 1.0));
         } else if let Ok(by_action) = answer.cast::<PyDict>() {
             for (action, p) in by_action.iter() {
-                let action = match action.cast::<PyString>() {
-                    Ok(name) => self.place(&name.to_string())?,
-                    Err(_) => count(&action, "policy's action")? as usize,
-                };
-                self.decision
-                    .policy
-                    .push((action, number(&p, "policy's probability")?));
+                let entry = (self.place(&action)?, number(&p, "policy's probability")?);
+                self.decision.policy.push(entry);
             }
             self.decision.policy.sort_unstable_by_key(|entry| entry.0);
+        } else if answer.cast::<PyString>().is_ok()
+            || (answer.hasattr("__index__")? && !answer.hasattr("__len__")?)
+        {
+            // A name, or an integer of Python's or NumPy's; arrays have a length.
+            self.decision.policy.push((self.place(&answer)?, 1.0));
         } else {
             self.read_vector(&answer)?;
         }
@@ -279,8 +269,11 @@ impl ForeignAgent {
         Ok(())
     }
 
-    fn place(&self, name: &str) -> PyResult<usize> {
-        crate::build::place(&self.names, name, "decide(actions, rng)")
+    /// The number of an action, by name or number.
+    fn place(&self, action: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (field, allowed) = ("decide(actions, rng)", "must be an integer");
+        let named = build::arm(action, Naming::Places, field, allowed)?;
+        named.or_else(|name| build::place(&self.names, &name, field))
     }
 
     /// Reports an outcome of an action by its number, or by its features where it has `played` ones.
