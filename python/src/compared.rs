@@ -40,7 +40,7 @@ impl Compared {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let own = slf.get();
         let long = own.table(slf.py(), "traces")?;
-        let values = (&*own.results, &own.published, &own.left_out, long.data());
+        let values = (&*own.results, &own.published, &own.left_out, &long.0.data);
         pickle::reduce(slf, &values)
     }
 
