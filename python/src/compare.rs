@@ -16,10 +16,10 @@ use pyo3::types::{PyDict, PyList, PyString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::build::{in_arguments, without_nulls};
+use crate::build::in_arguments;
 use crate::compared::Compared;
 use crate::foreign::Failures;
-use crate::json::{declared, to_json};
+use crate::json::{declared, read, to_json, without_nulls};
 use crate::simulate::{agent_sources, pool, raise, shown, watched};
 
 /// The suites by name, each with what it is for.
@@ -62,8 +62,7 @@ impl Comparison {
         folder: &str,
     ) -> PyResult<Self> {
         let failures = Failures::default();
-        let settings: Settings =
-            declared(without_nulls(to_json(settings.as_any(), "settings")?), "")?;
+        let settings: Settings = read(settings.as_any(), "")?;
         let (mut entries, mut published) = (Vec::new(), Vec::new());
         for source in sources.iter() {
             if let Ok(name) = source.cast::<PyString>() {
@@ -110,14 +109,8 @@ impl Comparison {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Compared> {
         let experiments = &self.comparison.experiments;
-        let journal = match checkpoint {
-            None => None,
-            Some(path) => Some(Journal::open(&path, experiments).map_err(not_kept)?),
-        };
-        let (journal, done) = match journal {
-            Some((journal, done)) => (Some(journal), done),
-            None => (None, Vec::new()),
-        };
+        let journal = checkpoint.map(|path| Journal::open(&path, experiments));
+        let (journal, done) = journal.transpose().map_err(not_kept)?.unzip();
         let options = Options { no_timing: !timing };
         let pool = pool(threads, self.is_foreign)?;
         let unusable = Mutex::new(None);
@@ -126,7 +119,7 @@ impl Comparison {
             shown(progress, experiments),
             &self.failures,
             |monitor| {
-                let journal = journal.as_ref().map(|journal| (journal, done));
+                let journal = journal.as_ref().zip(done);
                 let played = pool.install(|| self.comparison.run(options, monitor, journal));
                 played.map_err(|error| match error {
                     JournalError::Refused(error) => error,

@@ -14,11 +14,11 @@ use pyo3::types::PyInt;
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::build::{guardrails, in_arguments, reward, without_nulls};
+use crate::build::{guardrails, in_arguments, reward};
 use crate::error::{guarded, raise};
 use crate::foreign::Failures;
 use crate::input::{Numbers, count};
-use crate::json::{declared, to_json, to_python};
+use crate::json::{declared, read, to_python};
 use crate::log::{Columns, with_ranges};
 use crate::simulate::watched;
 use crate::state::{AgentState, LastRound};
@@ -26,8 +26,7 @@ use crate::state::{AgentState, LastRound};
 /// The policy to be judged: an arm's number, one row of probabilities, or a row for each round.
 enum Policy<'py> {
     Arm(usize),
-    Fixed(Numbers<'py>),
-    Rows(Numbers<'py>),
+    Numbers(Numbers<'py>),
 }
 
 impl<'py> Policy<'py> {
@@ -40,17 +39,17 @@ impl<'py> Policy<'py> {
             let rounds = columns.rounds();
             let meaning = "one row per round of the log, one probability per arm";
             numbers.expect(&[Some(rounds), Some(columns.arms)], meaning)?;
-            return Ok(Self::Rows(numbers));
+        } else {
+            numbers.expect(&[Some(columns.arms)], "one probability per arm")?;
         }
-        numbers.expect(&[Some(columns.arms)], "one probability per arm")?;
-        Ok(Self::Fixed(numbers))
+        Ok(Self::Numbers(numbers))
     }
 
     fn target(&self) -> PyResult<Target<'_>> {
         Ok(match self {
             Self::Arm(arm) => Target::Arm(*arm),
-            Self::Fixed(row) => Target::Fixed(row.slice()?),
-            Self::Rows(rows) => Target::Rows(rows.slice()?),
+            Self::Numbers(rows) if rows.shape().len() == 2 => Target::Rows(rows.slice()?),
+            Self::Numbers(row) => Target::Fixed(row.slice()?),
         })
     }
 }
@@ -78,20 +77,17 @@ pub(crate) fn evaluate_log<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
     let policy = Policy::new(policy, &columns)?;
-    let model = model.map(|model| Numbers::new(model, "model"));
+    let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms].map(Some);
+    let meaning = "(signals, rounds, arms), the reward first";
+    let model = model.map(|model| Numbers::shaped(model, "model", &expected, meaning));
     let model = model.transpose()?;
-    if let Some(model) = &model {
-        let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms];
-        let meaning = "(signals, rounds, arms), the reward first";
-        model.expect(&expected.map(Some), meaning)?;
-    }
     let reward = reward.map(|given| self::reward(Some(given))).transpose()?;
     let guardrails = self::guardrails(guardrails)?;
-    let options: Options = declared(without_nulls(to_json(options, "")?), "")?;
+    let options: Options = read(options, "")?;
     let needed = options.interval == IntervalKind::Mixture && options.estimator != Estimator::Dm;
     let log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, needed)?;
     let target = policy.target()?;
-    let form = lift.map(|form| declared(to_json(form, "form")?, "form"));
+    let form = lift.map(|form| read(form, "form"));
     let form = form.transpose()?;
     let model = match &model {
         None => Model::Fitted,
@@ -181,7 +177,7 @@ pub(crate) fn replay_log<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
-    let options: ReplayOptions = declared(without_nulls(to_json(options, "")?), "")?;
+    let options: ReplayOptions = read(options, "")?;
     let log = columns.log()?;
     let total = log.actions.len() as u64;
     let (features, arms) = (log.features, log.arms);
@@ -237,7 +233,7 @@ pub(crate) fn warm_start_agent(
 ) -> PyResult<Vec<String>> {
     let columns = Columns::new(log)?;
     let log = columns.log()?;
-    let frequencies = declared(to_json(frequencies, "frequencies")?, "frequencies")?;
+    let frequencies = read(frequencies, "frequencies")?;
     let taught = agent.get().with(py, true, |state| {
         teach(state, log, |log, agent| {
             banister_offline::warm_start(agent, log, frequencies)
