@@ -351,16 +351,15 @@ def solve_lp(
 def solve_lp(reward: ArrayLike, costs: ArrayLike, thresholds: ArrayLike) -> Any: ...
 def solve_oplb(
     actions: ArrayLike,
-    *,
     safe: int,
     safe_costs: ArrayLike,
     thresholds: ArrayLike,
     gram: ArrayLike,
-    reward: Mapping[str, ArrayLike] | tuple[ArrayLike, ArrayLike],
-    costs: Mapping[str, ArrayLike] | Sequence[Mapping[str, ArrayLike] | tuple[ArrayLike, ArrayLike]],
-    solver: Literal["linearised", "exact"] = "linearised",
-    relative_gap: float | None = None,
-    max_work: int | None = None,
+    reward: tuple[ArrayLike, ArrayLike],
+    costs: tuple[ArrayLike, ArrayLike],
+    solver: str,
+    relative_gap: float | None,
+    max_work: int | None,
 ) -> Any: ...
 def check_log(log: Any) -> None: ...
 def evaluate_log(
