@@ -33,7 +33,7 @@ from .segments import SegmentedAgent
 
 def stubs(is_rival: bool) -> str:
     """Returns the text of `_agents.pyi`, or of `rivals.pyi`."""
-    every = [one for one in kinds(_native.agent_schema(), dict(_native.guarantees())) if one.is_rival == is_rival]
+    every = [one for one in kinds(_native.agent_schema()) if one.is_rival == is_rival]
     names = ", ".join(f'"{kind.class_name}"' for kind in every)
     return _HEAD + f"__all__ = [{names}]\n" + "".join(map(_class, every))
 

@@ -23,7 +23,7 @@ use crate::json::{declared, table, to_json, to_python, without_nulls};
 use crate::segment;
 use crate::state::{AgentState, Interface, LastRound, Sampler, context_arms};
 
-/// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
+/// The registry of agents as JSON Schema. The `traits` of each kind say beside its keys what it promises, whether it
 /// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
 #[pyfunction]
 pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
@@ -34,14 +34,17 @@ pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let is_rival = serde_json::from_value::<banister::AgentConfig>(name.clone()).is_err();
         let config: AgentConfig = declared(name, "")?;
         let with_horizon = config.clone().with_horizon(1000, false);
-        kind["guarantee"] = json!(config.guarantee());
-        kind["takes_features"] = json!(config.takes_features());
-        kind["takes_segments"] = json!(takes_segments(&config));
-        kind["needs_horizon"] = json!(with_horizon != config);
-        kind["is_rival"] = json!(is_rival);
-        let complete = with_horizon.with_parameter_norm(1.0);
+        let complete = with_horizon.clone().with_parameter_norm(1.0);
         let needs_origin = complete.build(&unit).is_err() && complete.build(&origin).is_ok();
-        kind["needs_origin"] = json!(config.takes_features() && needs_origin);
+        kind["traits"] = json!({
+            "guarantee": config.guarantee(),
+            "promise": config.guarantee().words(),
+            "takes_features": config.takes_features(),
+            "takes_segments": takes_segments(&config),
+            "needs_horizon": with_horizon != config,
+            "needs_origin": config.takes_features() && needs_origin,
+            "is_rival": is_rival,
+        });
     }
     to_python(py, &schema)
 }
