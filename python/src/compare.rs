@@ -14,6 +14,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::build::in_arguments;
@@ -163,13 +164,16 @@ fn expanded(experiment: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Entry>> {
     expand(&value, name).map_err(|error| match error {
         // Read again without the expansion, which hides the key that is wrong.
         Error::Invalid { ref field, .. } if *field == "experiment" => {
-            match declared::<ExperimentConfig>(value, "suite") {
-                Err(better) => better,
-                Ok(_) => in_arguments(error),
-            }
+            named::<ExperimentConfig>(value, "suite", error)
         }
         other => in_arguments(other),
     })
+}
+
+/// The error about a declaration, with the key that is wrong if serde knows it.
+fn named<T: DeserializeOwned>(value: Value, path: &str, error: Error) -> PyErr {
+    let better = declared::<T>(value, path).err();
+    better.unwrap_or_else(|| in_arguments(error))
 }
 
 /// Without what is None, which stands for a default, in the tables and lists of tables.
@@ -188,21 +192,14 @@ fn plain(value: Value) -> Value {
 fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
     // Any environment will do: it is not looked at.
     let file = json!({ "environment": { "kind": "bernoulli" }, "agent": [&value] });
-    let entries = match expand(&file, path) {
-        Ok(entries) => entries,
-        Err(ref error @ Error::Invalid { ref field, .. }) if field.first() == Some("agent") => {
-            let error = error.clone().with_path(|own| own.moved(("agent", 0), path));
-            return Err(in_arguments(error));
+    let entries = expand(&file, path).map_err(|error| match error {
+        Error::Invalid { ref field, .. } if field.first() == Some("agent") => {
+            in_arguments(error.with_path(|own| own.moved(("agent", 0), path)))
         }
-        Err(error) => {
-            return match declared::<AgentConfig>(value, path) {
-                Err(better) => Err(better),
-                Ok(_) => Err(in_arguments(error)),
-            };
-        }
-    };
-    let entries = entries.into_iter();
+        error => named::<AgentConfig>(value, path, error),
+    })?;
     Ok(entries
+        .into_iter()
         .flat_map(|entry| entry.experiment.agent.into_iter().zip(entry.agent_fields))
         .collect())
 }
