@@ -109,55 +109,47 @@ struct EnvironmentRun {
     failures: Failures,
 }
 
-impl EnvironmentRun {
-    fn begin_in(&self, py: Python<'_>, round: &mut CustomRound) -> PyResult<()> {
-        let object = self.object.bind(py);
-        let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
-        if !actions.is_none() {
-            let meaning = "one row per action, one column per feature";
-            let actions = Numbers::shaped(&actions, "actions(rng)", &[None, None], meaning)?;
-            round.actions = actions.slice()?.to_vec();
-        }
-        if self.knows_means {
-            let means = object.call_method0(intern!(py, "means"))?;
-            let expected = [Some(self.guardrails.len() + 1), None];
-            let meaning = "the rewards' row, then one per guardrail; one column per action";
-            let means = Numbers::shaped(&means, "means()", &expected, meaning)?;
-            let rows = means.slice()?.chunks_exact(means.shape()[1].max(1));
-            round.means = rows.map(<[f64]>::to_vec).collect();
-        }
-        Ok(())
-    }
-
-    fn pull_in(&self, py: Python<'_>, action: usize, out: &mut [f64]) -> PyResult<f64> {
-        let outcome = self
-            .object
-            .bind(py)
-            .call_method1(intern!(py, "pull"), (action, &self.rng))?;
-        let refused = |_| mistyped("pull(action, rng)", &outcome, "must be (reward, costs)");
-        let (reward, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
-            outcome.extract().map_err(refused)?;
-        let cost = costs(Some(&cost), &self.guardrails)?;
-        if cost.len() != out.len() {
-            return Err(PyValueError::new_err(format!(
-                "`pull(action, rng)` gave {} costs, expected {}: one per guardrail ({})",
-                cost.len(),
-                out.len(),
-                self.guardrails.join(", ")
-            )));
-        }
-        out.copy_from_slice(&cost);
-        number(&reward, "reward of pull(action, rng)")
-    }
-}
-
 impl CustomRun for EnvironmentRun {
     fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
-        self.failures.attach(|py| self.begin_in(py, round))
+        self.failures.attach(|py| {
+            let object = self.object.bind(py);
+            let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
+            if !actions.is_none() {
+                let meaning = "one row per action, one column per feature";
+                let actions = Numbers::shaped(&actions, "actions(rng)", &[None, None], meaning)?;
+                round.actions = actions.slice()?.to_vec();
+            }
+            if self.knows_means {
+                let means = object.call_method0(intern!(py, "means"))?;
+                let expected = [Some(self.guardrails.len() + 1), None];
+                let meaning = "the rewards' row, then one per guardrail; one column per action";
+                let means = Numbers::shaped(&means, "means()", &expected, meaning)?;
+                let rows = means.slice()?.chunks_exact(means.shape()[1].max(1));
+                round.means = rows.map(<[f64]>::to_vec).collect();
+            }
+            Ok(())
+        })
     }
 
-    fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
-        self.failures.attach(|py| self.pull_in(py, action, costs))
+    fn pull(&mut self, action: usize, out: &mut [f64]) -> Result<f64, Error> {
+        self.failures.attach(|py| {
+            let object = self.object.bind(py);
+            let outcome = object.call_method1(intern!(py, "pull"), (action, &self.rng))?;
+            let refused = |_| mistyped("pull(action, rng)", &outcome, "must be (reward, costs)");
+            let (reward, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+                outcome.extract().map_err(refused)?;
+            let cost = costs(Some(&cost), &self.guardrails)?;
+            if cost.len() != out.len() {
+                return Err(PyValueError::new_err(format!(
+                    "`pull(action, rng)` gave {} costs, expected {}: one per guardrail ({})",
+                    cost.len(),
+                    out.len(),
+                    self.guardrails.join(", ")
+                )));
+            }
+            out.copy_from_slice(&cost);
+            number(&reward, "reward of pull(action, rng)")
+        })
     }
 }
 

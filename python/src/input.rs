@@ -55,9 +55,7 @@ impl<'py> Numbers<'py> {
 
     /// Refuses another shape than `expected`, where `None` stands for any length.
     pub(crate) fn expect(&self, expected: &[Option<usize>], meaning: &str) -> PyResult<()> {
-        let fits = self.shape().len() == expected.len()
-            && std::iter::zip(self.shape(), expected).all(|(n, e)| e.is_none_or(|e| e == *n));
-        if fits {
+        if fits(self.shape(), expected) {
             Ok(())
         } else {
             Err(self.misshapen(expected, meaning))
@@ -101,6 +99,12 @@ impl<'py> Numbers<'py> {
         let allowed = "only finite numbers are allowed";
         Err(invalid(&name, numbers[at], allowed))
     }
+}
+
+/// Compares the lengths of axes; `None` stands for any.
+pub(crate) fn fits(shape: &[usize], expected: &[Option<usize>]) -> bool {
+    let mut each = std::iter::zip(shape, expected);
+    shape.len() == expected.len() && each.all(|(n, e)| e.is_none_or(|e| e == *n))
 }
 
 /// Makes a contiguous array of doubles, by NumPy.

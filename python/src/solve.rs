@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::error::guarded;
-use crate::input::Numbers;
+use crate::input::{Numbers, fits};
 use crate::solution::{Answers, Solution, SolutionBatch};
 
 /// An argument that is the same for all rounds, or has a leading axis of rounds.
@@ -38,9 +38,7 @@ impl<'py> Batched<'py> {
             numbers.finite()?;
         }
         let own = &shape[usize::from(has_rounds).min(shape.len())..];
-        let fits = own.len() == sizes.len()
-            && std::iter::zip(own, sizes).all(|(n, e)| e.is_none_or(|e| e == *n));
-        if !fits {
+        if !fits(own, sizes) {
             return Err(numbers.misshapen(sizes, meaning));
         }
         Ok(Self {
