@@ -13,7 +13,7 @@ from .._guardrail import listed
 from .._progress import bar
 from .._types import Int
 from .environment import Environment, is_gym
-from .run import Agents, SimulationResult, declared_agents
+from .run import Agents, SimulationResult, declared_agents, plain
 from .table import TableEnvironment
 
 SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -269,7 +269,14 @@ class ComparisonResult(SimulationResult):
     @property
     def points(self) -> list[dict[str, Any]]:
         """Points of `plot`: per instance and agent regret and violation, each (mean, low, high)."""
-        return self._compared.points
+        board = plain(self.leaderboard)
+
+        def ends(name: str) -> list[Any]:
+            return [list(one) for one in zip(*(board[name + end] for end in ("", "_low", "_high")), strict=True)]
+
+        columns = {name: board[name] for name in ("instance", "agent", "group")}
+        columns |= {name: ends(name) for name in ("regret", "violation_share")}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""

@@ -240,7 +240,7 @@ class SimulationResult:
 
         What is unknown is None.
         """
-        tables = {name: _plain(self.table(name).columns()) for name in self._TABLES}
+        tables = {name: plain(self.table(name).columns()) for name in self._TABLES}
         return {"instances": self.instances, **tables}
 
     def table(self, table: str = "curves") -> _native.ResultTable:
@@ -291,8 +291,8 @@ class SimulationResult:
         return summary_html(self)
 
 
-def _plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Columns as lists, without NaN."""
+def plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Returns columns as lists, None for what is NaN."""
 
     def known(column: Any) -> list[Any]:
         values = column.tolist() if hasattr(column, "tolist") else list(column)
