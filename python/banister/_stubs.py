@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import textwrap
 from pathlib import Path
 
 from . import _native
 from ._agent import CLASSES
-from ._registry import Kind, kinds
+from ._registry import Kind, Parameter, kinds
 
 _HEAD = '''"""Made from the registry by `python -m banister._stubs`."""
 
@@ -39,32 +40,23 @@ def stubs(is_rival: bool) -> str:
 
 
 def _class(kind: Kind) -> str:
-    lines = [
-        "",
-        f"class {kind.class_name}({kind.base_name}):",
-        *_docstring(kind),
-        f'    guarantee: ClassVar[Literal["{kind.guarantee}"]]',
-        "    def __new__(",
-        "        cls,",
-    ]
-    for parameter in kind.arguments:
-        default = "..." if parameter.default == () else _literal(parameter.default)
-        lines.append(f"        {parameter.name}: {parameter.annotation} = {default},")
-        if parameter.name == "arms":
-            lines.append("        *,")
-    lines += [f"    ) -> {kind.class_name}: ...", ""]
-    return "\n".join(lines)
+    doc = textwrap.indent(str(CLASSES[kind.name].__doc__).replace("\\", "\\\\"), "    ").lstrip()
 
+    def argument(one: Parameter) -> str:
+        default = "..." if one.default == () else repr(one.default)
+        return f"{one.name}: {one.annotation} = {default}," + " *," * (one.name == "arms")
 
-def _docstring(kind: Kind) -> list[str]:
-    """Returns the lines of what `help` and editors show."""
-    text = str(CLASSES[kind.name].__doc__)
-    first, *rest = text.replace("\\", "\\\\").splitlines()
-    return [f'    """{first}', *(f"    {line}".rstrip() for line in rest), '    """']
-
-
-def _literal(default: object) -> str:
-    return f'"{default}"' if isinstance(default, str) else repr(default)
+    arguments = "\n        ".join(map(argument, kind.arguments))
+    return f'''
+class {kind.class_name}({kind.base_name}):
+    """{doc}
+    """
+    guarantee: ClassVar[Literal["{kind.guarantee}"]]
+    def __new__(
+        cls,
+        {arguments}
+    ) -> {kind.class_name}: ...
+'''
 
 
 def documented(stub: str) -> str:
