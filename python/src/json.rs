@@ -1,7 +1,7 @@
 //! Python values as JSON, the way in for declarations (guardrails, agents, environments); and back, whatever serde
 //! knows.
 
-use banister::toolkit::FieldPath;
+use banister::toolkit::{FieldPath, did_you_mean};
 use ciborium::Value as Cbor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -52,10 +52,8 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
         };
         let mut words = rest.split('`').skip(1).step_by(2);
         let unknown = words.next().unwrap_or_default();
-        let is_near = |word: &&str| word.starts_with(unknown) || unknown.starts_with(word);
-        let near = ["arms", "guardrails", "reward", "features", "segments"].into_iter();
-        let hint = near.chain(words).find(is_near);
-        let hint = hint.map_or(String::new(), |word| format!("; did you mean `{word}`?"));
+        let arguments = ["arms", "guardrails", "reward", "features", "segments"].into_iter();
+        let hint = did_you_mean(unknown, arguments.chain(words));
         return Err(PyTypeError::new_err(format!(
             "{inside}unexpected {rest}{hint}"
         )));
