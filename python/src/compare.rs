@@ -1,7 +1,6 @@
 //! Comparisons: many agents on the same instances and the same outcomes, as `banister compare` makes them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use banister::Error;
 use banister::toolkit::Within;
@@ -114,29 +113,15 @@ impl Comparison {
         let (journal, done) = journal.transpose().map_err(not_kept)?.unzip();
         let options = Options { no_timing: !timing };
         let pool = pool(threads, self.is_foreign)?;
-        let unusable = Mutex::new(None);
-        let gathered = watched(
-            py,
-            shown(progress, experiments),
-            &self.failures,
-            |monitor| {
-                let journal = journal.as_ref().zip(done);
-                let played = pool.install(|| self.comparison.run(options, monitor, journal));
-                played.map_err(|error| match error {
-                    JournalError::Refused(error) => error,
-                    other => {
-                        let reason = other.to_string();
-                        *unusable.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
-                        Error::UserCode { reason }
-                    }
-                })
-            },
-        );
-        let unusable = unusable.into_inner();
-        if let Some(error) = unusable.unwrap_or_else(PoisonError::into_inner) {
-            return Err(not_kept(error));
-        }
-        let gathered = gathered?;
+        let failures = &self.failures;
+        let gathered = watched(py, shown(progress, experiments), failures, |monitor| {
+            let journal = journal.as_ref().zip(done);
+            let played = pool.install(|| self.comparison.run(options, monitor, journal));
+            played.map_err(|error| match error {
+                JournalError::Refused(error) => error,
+                other => failures.keep(not_kept(other)),
+            })
+        })?;
         let compared = py.detach(|| Compared::new(&self.comparison, &self.published, gathered));
         // Only now: the runs are in the results.
         if let Some(journal) = journal {

@@ -26,15 +26,16 @@ impl Failures {
         &self,
         work: impl FnOnce(Python<'_>) -> PyResult<T>,
     ) -> Result<T, Error> {
-        Python::attach(|py| {
-            work(py).map_err(|error| {
-                let reason = error.value(py).to_string();
-                if let Ok(mut first) = self.0.lock() {
-                    first.get_or_insert(error);
-                }
-                Error::UserCode { reason }
-            })
-        })
+        Python::attach(work).map_err(|error| self.keep(error))
+    }
+
+    /// Keeps an exception, for which the error stands.
+    pub(crate) fn keep(&self, error: PyErr) -> Error {
+        let reason = Python::attach(|py| error.value(py).to_string());
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+        Error::UserCode { reason }
     }
 
     /// Takes out the exception behind an error of the simulator, if there is one.
