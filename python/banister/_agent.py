@@ -343,3 +343,10 @@ def agents() -> dict[str, type[Agent]]:
     ('every_round', False)
     """
     return dict(CLASSES)
+
+
+def declaration(agent: object) -> Any:
+    """Returns what declares an agent: a dictionary for its kind, its class or one like it; others as they are."""
+    if isinstance(agent, str) or (isinstance(agent, type) and issubclass(agent, Agent)):
+        return {"kind": getattr(agent, "kind", agent)}
+    return agent.config if isinstance(agent, Agent) else agent

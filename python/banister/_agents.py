@@ -1,7 +1,7 @@
 """The agents: one class for every kind in the registry.
 
 No list is kept here. `_agents.pyi` and `rivals.pyi`, which type checkers and editors read, are written from the
-same registry by `python -m banister._stubs`.
+same registry when a wheel is built (`_stubs`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _signature(kind: Kind) -> inspect.Signature:
 def made(module: str, is_rival: bool) -> dict[str, type[Agent]]:
     """Makes the classes of the core's agents or of their rivals, for one module."""
     found: dict[str, type[Agent]] = {}
-    for kind in kinds(_native.agent_schema(), dict(_native.guarantees())):
+    for kind in kinds(_native.agent_schema()):
         if kind.is_rival == is_rival:
             members: dict[str, Any] = {
                 "__doc__": _documented(kind),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _html, _native
-from ._tables import Table
+from ._tables import Table, is_absent
 
 #: Most values that a column may have to become a category by itself.
 MOST_VALUES = 100
@@ -105,7 +105,7 @@ class Features:
         fields: dict[str, dict[str, Any]] = {}
         for name in names:
             found = table.values(name, "columns")
-            present = [value for value in found if not _is_absent(value)]
+            present = [value for value in found if not is_absent(value)]
             if name in ranges:
                 field = _number(name, present, ranges[name])
             elif name in values:
@@ -114,7 +114,7 @@ class Features:
                 field = _guessed(name, present, unseen)
             if len(present) < len(found):
                 if missing == "refuse":
-                    row = next(i for i, value in enumerate(found) if _is_absent(value))
+                    row = next(i for i, value in enumerate(found) if is_absent(value))
                     raise ValueError(
                         f"`frame[{name!r}][{row}]` is missing: fill it in, drop the row, or use missing='indicator'"
                     )
@@ -207,11 +207,6 @@ def _table(frame: object, argument: str) -> Table:
 def _one_of(argument: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"`{argument}` is {value!r}: must be {' or '.join(map(repr, allowed))}")
-
-
-def _is_absent(value: Any) -> bool:
-    # NaN and pandas' NaT differ from themselves; pandas' NA refuses to be compared.
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _is_number(value: object) -> bool:

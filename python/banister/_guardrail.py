@@ -94,3 +94,9 @@ GuardrailLike: TypeAlias = Guardrail | Mapping[str, object]
 
 RewardLike: TypeAlias = Reward | Mapping[str, object]
 """The reward, or a dictionary with its keys."""
+
+
+def listed(guardrails: Any) -> list[Any]:
+    """Returns guardrails as a list: one may be given alone."""
+    is_one = hasattr(guardrails, "to_dict") or isinstance(guardrails, Mapping)
+    return [guardrails] if is_one else list(guardrails or ())

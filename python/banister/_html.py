@@ -36,10 +36,11 @@ def interval(lower: float, upper: float) -> str:
     return f"[{number(lower)}, {number(upper)}]"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns rows of cells as indented lines."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> list[str]:
+    """Returns rows of cells as indented lines; after so many words, numbers stand to the right."""
+    columns = enumerate(zip(*rows, strict=True))
+    styles = [f"{'<' if words is None or i < words else '>'}{max(map(len, column))}" for i, column in columns]
+    padded = ("  ".join(map(format, row, styles)) for row in rows)
     return [f"  {line}".rstrip() for line in padded]
 
 

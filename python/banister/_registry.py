@@ -176,13 +176,13 @@ class Kind:
 _TYPES = {"number": "Float", "integer": "Int", "string": "str", "boolean": "bool", "null": "None"}
 
 
-def kinds(schema: Mapping[str, Any], promises: Mapping[str, str]) -> list[Kind]:
-    """Returns every kind of agent with its parameters; `promises` are the guarantees in words."""
+def kinds(schema: Mapping[str, Any]) -> list[Kind]:
+    """Returns every kind of agent with its parameters."""
     definitions = schema.get("$defs", {})
-    return [_kind(variant, definitions, promises) for variant in schema["oneOf"]]
+    return [_kind(variant, definitions) for variant in schema["oneOf"]]
 
 
-def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: Mapping[str, str]) -> Kind:
+def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any]) -> Kind:
     properties = dict(variant["properties"])
     name = properties.pop("kind")["const"]
     parameters = [
@@ -190,19 +190,7 @@ def _kind(variant: Mapping[str, Any], definitions: Mapping[str, Any], promises: 
     ]
     parameters.sort(key=lambda parameter: parameter.name)
     description = " ".join(variant["description"].split())
-    guarantee = variant["guarantee"]
-    return Kind(
-        name,
-        description,
-        guarantee,
-        promises[guarantee],
-        takes_features=bool(variant["takes_features"]),
-        takes_segments=bool(variant["takes_segments"]),
-        needs_horizon=bool(variant["needs_horizon"]),
-        needs_origin=bool(variant["needs_origin"]),
-        is_rival=bool(variant["is_rival"]),
-        parameters=tuple(parameters),
-    )
+    return Kind(name, description, parameters=tuple(parameters), **variant["traits"])
 
 
 def _parameter(key: str, entry: Mapping[str, Any], definitions: Mapping[str, Any], required: bool) -> Parameter:

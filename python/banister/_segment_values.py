@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._plain import refused
 from ._tables import Table
-
-
-def _refused(argument: str, value: object, allowed: str) -> TypeError:
-    text = repr(value)
-    shown = text if len(text) <= 60 else f"{text[:60]}…"
-    return TypeError(f"`{argument}` is {shown} ({type(value).__name__}): {allowed}")
 
 
 def declared(value: Any, _: list[str], argument: str) -> tuple[list[str] | None, object, str]:
@@ -19,10 +14,10 @@ def declared(value: Any, _: list[str], argument: str) -> tuple[list[str] | None,
         return None, value, argument
     if not isinstance(value, dict) or "fields" not in value or not {"fields", "known"}.issuperset(value):
         allowed = 'must be a list of names, or {"fields": [...], "known": [...]} for segments made from several fields'
-        raise _refused(argument, value, allowed)
+        raise refused(argument, value, allowed)
     fields = value["fields"]
     if isinstance(fields, str) or not hasattr(fields, "__iter__") or any(not isinstance(one, str) for one in fields):
-        raise _refused(f'{argument}["fields"]', fields, "must be a list of names")
+        raise refused(f'{argument}["fields"]', fields, "must be a list of names")
     known = value.get("known")
     return list(fields), [] if known is None else known, f'{argument}["known"]'
 
@@ -35,7 +30,7 @@ def texts(value: Any, fields: list[str], argument: str) -> list[str]:
                 'this agent\'s segments have plain names; make it with segments={"fields": [...]} for segments of '
                 "several fields"
             )
-            raise _refused(argument, value, allowed)
+            raise refused(argument, value, allowed)
         return [_text(value, argument)]
     if hasattr(value, "keys"):
         given = dict(value)
@@ -51,7 +46,7 @@ def texts(value: Any, fields: list[str], argument: str) -> list[str]:
         values = list(value)
     else:
         allowed = f"must be a dictionary with a value of {', '.join(fields)}, or a tuple of them"
-        raise _refused(argument, value, allowed)
+        raise refused(argument, value, allowed)
     return [_text(one, f'{argument}["{field}"]') for field, one in zip(fields, values, strict=True)]
 
 
@@ -71,7 +66,7 @@ def listed(value: Any, fields: list[str], argument: str) -> list[Any]:
         allowed = "must be a list or a column of names"
         if fields:
             allowed = "must be a table with a column for each field, or a list of dictionaries or tuples"
-        raise _refused(argument, value, allowed)
+        raise refused(argument, value, allowed)
     return list(value)
 
 
@@ -83,4 +78,4 @@ def _text(value: Any, argument: str) -> str:
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         return _text(value.item(), argument)
     allowed = 'must be a text or an integer; give missing values a name of their own, such as "unknown"'
-    raise _refused(argument, value, allowed)
+    raise refused(argument, value, allowed)

@@ -72,8 +72,13 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
         return cast("NDArray[np.bool_]", np.isnan(values))
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
+    return np.array([is_absent(x) for x in values], bool)
+
+
+def is_absent(value: Any) -> bool:
+    """Returns True for None, NaN and the missing values of pandas."""
     # NaN and pandas' NaT differ from themselves; pandas' NA refuses to be compared.
-    return np.array([x is None or type(x).__name__ == "NAType" or x != x for x in values], bool)
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def numbers(values: Any, argument: str, where: str = "") -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ use banister::fields::{Fields, check_segment_fields};
 use banister::guarantee::Guarantee;
 use banister::session::Numbers as DecisionNumbers;
 use banister::toolkit::Within;
-use banister::{Ask, Error, Guardrail, Problem, Range, Registry as _, Round, Scope, SignalConfig};
+use banister::{Ask, Error, Guardrail, Problem, Registry as _, Round, Scope, SignalConfig};
 use banister_rivals::AgentConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,32 +19,32 @@ use crate::decision::Naming;
 use crate::error::{invalid, mistyped, raise};
 use crate::fields;
 use crate::input::{Numbers, count, count_or, integer};
-use crate::json::{declared, to_json, to_python};
+use crate::json::{declared, table, to_json, to_python, without_nulls};
 use crate::segment;
 use crate::state::{AgentState, Interface, LastRound, Sampler, context_arms};
 
-/// The registry of agents as JSON Schema. Each kind says beside its keys what it promises, whether it
+/// The registry of agents as JSON Schema. The `traits` of each kind say beside its keys what it promises, whether it
 /// takes features or segments, and what it cannot do without: a horizon, or a safe action at the origin.
 #[pyfunction]
 pub(crate) fn agent_schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let mut schema = AgentConfig::schema();
+    let (unit, origin) = (tiny_problem([1.0, 0.0])?, tiny_problem([0.0, 0.0])?);
     for kind in schema["oneOf"].as_array_mut().into_iter().flatten() {
         let name = json!({ "kind": kind["properties"]["kind"]["const"] });
-        if let Ok(config) = serde_json::from_value::<AgentConfig>(name) {
-            kind["guarantee"] = json!(config.guarantee());
-            kind["takes_features"] = json!(config.takes_features());
-            kind["takes_segments"] = json!(takes_segments(&config));
-            let with_horizon = config.clone().with_horizon(1000, false);
-            kind["needs_horizon"] = json!(with_horizon != config);
-            let complete = with_horizon.with_parameter_norm(1.0);
-            kind["is_rival"] =
-                json!(serde_json::from_value::<banister::AgentConfig>(json!(config)).is_err());
-            kind["needs_origin"] = json!(
-                config.takes_features()
-                    && complete.build(&tiny_problem(&[1.0, 0.0])).is_err()
-                    && complete.build(&tiny_problem(&[0.0, 0.0])).is_ok()
-            );
-        }
+        let is_rival = serde_json::from_value::<banister::AgentConfig>(name.clone()).is_err();
+        let config: AgentConfig = declared(name, "")?;
+        let with_horizon = config.clone().with_horizon(1000, false);
+        let complete = with_horizon.clone().with_parameter_norm(1.0);
+        let needs_origin = complete.build(&unit).is_err() && complete.build(&origin).is_ok();
+        kind["traits"] = json!({
+            "guarantee": config.guarantee(),
+            "promise": config.guarantee().words(),
+            "takes_features": config.takes_features(),
+            "takes_segments": takes_segments(&config),
+            "needs_horizon": with_horizon != config,
+            "needs_origin": config.takes_features() && needs_origin,
+            "is_rival": is_rival,
+        });
     }
     to_python(py, &schema)
 }
@@ -55,21 +55,13 @@ pub(crate) fn takes_segments(config: &AgentConfig) -> bool {
 }
 
 /// Returns a small problem with this safe action, to try out what an agent needs.
-fn tiny_problem(safe_action: &[f64]) -> Problem {
-    let range: Option<Range> = Some([-1.0, 1.0].into());
-    let guardrail = Guardrail {
-        name: "cost".into(),
-        at_most: Some(0.5),
-        safe_cost: Some(0.0),
-        signal: SignalConfig {
-            range: range.clone(),
-            ..SignalConfig::default()
-        },
-        ..Guardrail::default()
-    };
-    let mut problem = Problem::contextual(safe_action.to_vec(), vec![guardrail]);
-    problem.reward.range = range;
-    problem
+fn tiny_problem(safe_action: [f64; 2]) -> PyResult<Problem> {
+    let guardrail = json!({ "name": "cost", "at_most": 0.5, "safe_cost": 0.0, "range": [-1, 1] });
+    let problem = json!({
+        "arms": ["safe"], "safe": 0, "features": [safe_action],
+        "reward": { "range": [-1, 1] }, "guardrails": [guardrail],
+    });
+    declared(problem, "")
 }
 
 /// Lists the guarantees of agents, the strongest first: each by its name and in words.
@@ -77,15 +69,6 @@ fn tiny_problem(safe_action: &[f64]) -> Problem {
 pub(crate) fn guarantees(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let each = Guarantee::ALL.map(|guarantee| json!([guarantee, guarantee.words()]));
     to_python(py, &json!(each))
-}
-
-/// Reads the parameters of an agent of the registered `kind`.
-pub(crate) fn config(kind: &str, parameters: Map<String, Value>) -> PyResult<AgentConfig> {
-    let mut map = parameters;
-    // A parameter that is None has its default.
-    map.retain(|_, value| !value.is_null());
-    map.insert("kind".into(), json!(kind));
-    declared(Value::Object(map), "")
 }
 
 /// Reads the guardrails, each a `Guardrail` or a dictionary.
@@ -97,46 +80,25 @@ pub(crate) fn guardrails(value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Guard
         Value::Array(list) => list,
         one @ Value::Object(_) => vec![one],
         _ => {
-            return Err(mistyped(
-                "guardrails",
-                value,
-                "must be a list of guardrails, e.g. [{\"name\": \"spend\", \"at_most\": 0.5}]",
-            ));
+            let allowed =
+                "must be a list of guardrails, e.g. [{\"name\": \"spend\", \"at_most\": 0.5}]";
+            return Err(mistyped("guardrails", value, allowed));
         }
     };
+    let allowed = "must be a Guardrail, e.g. banister.Guardrail(\"spend\", at_most=0.5)";
     let each = list.into_iter().enumerate();
-    each.map(|(i, one)| {
-        let field = format!("guardrails[{i}]");
-        if !one.is_object() {
-            let allowed = "must be a Guardrail, e.g. banister.Guardrail(\"spend\", at_most=0.5)";
-            return Err(PyTypeError::new_err(format!(
-                "`{field}` is {one}: {allowed}"
-            )));
-        }
-        declared(without_nulls(one), &field)
-    })
-    .collect()
+    each.map(|(i, one)| table(one, &format!("guardrails[{i}]"), allowed))
+        .collect()
 }
 
 /// Reads the declaration of the reward.
 pub(crate) fn reward(value: Option<&Bound<'_, PyAny>>) -> PyResult<SignalConfig> {
-    match value.filter(|value| !value.is_none()) {
-        None => Ok(SignalConfig::default()),
-        Some(value) => match to_json(value, "reward")? {
-            one @ Value::Object(_) => declared(without_nulls(one), "reward"),
-            _ => {
-                let allowed = "must be a Reward, e.g. banister.Reward(range=(0, 30))";
-                Err(mistyped("reward", value, allowed))
-            }
-        },
-    }
-}
-
-pub(crate) fn without_nulls(mut value: Value) -> Value {
-    if let Value::Object(map) = &mut value {
-        map.retain(|_, entry| !entry.is_null());
-    }
+    let allowed = "must be a Reward, e.g. banister.Reward(range=(0, 30))";
     value
+        .filter(|value| !value.is_none())
+        .map_or(Ok(SignalConfig::default()), |value| {
+            table(to_json(value, "reward")?, "reward", allowed)
+        })
 }
 
 /// Raises an error about an experiment, in words for its arguments.
@@ -164,8 +126,8 @@ fn arms(
                  where every round brings other actions, else the arms",
             ));
         }
-        let x = Numbers::new(safe_action, "safe_action")?;
-        x.expect(&[None], "the features of one action")?;
+        let meaning = "the features of one action";
+        let x = Numbers::shaped(safe_action, "safe_action", &[None], meaning)?;
         x.finite()?;
         return Ok(Arms {
             names: vec!["safe".into()],
@@ -176,19 +138,15 @@ fn arms(
     let features = match features {
         None => Vec::new(),
         Some(features) => {
-            let x = Numbers::new(features, "features")?;
-            x.expect(&[None, None], "one row per arm, one column per feature")?;
+            let meaning = "one row per arm, one column per feature";
+            let x = Numbers::shaped(features, "features", &[None, None], meaning)?;
             x.finite()?;
             let d = x.shape()[1].max(1);
             x.slice()?.chunks_exact(d).map(<[f64]>::to_vec).collect()
         }
     };
-    let numbered = |k: usize| Arms {
-        names: (0..k).map(|a| format!("arm {a}")).collect(),
-        naming: Naming::Places,
-        features: Vec::new(),
-    };
-    let mut declared = match arms {
+    let numbered = |k| ((0..k).map(|a| format!("arm {a}")).collect(), Naming::Places);
+    let (names, naming): (Vec<String>, _) = match arms {
         None if features.is_empty() => {
             return Err(PyTypeError::new_err(
                 "`arms` is missing: give the number of arms or a list of their names (or, for linear \
@@ -196,36 +154,31 @@ fn arms(
             ));
         }
         None => numbered(features.len()),
-        Some(arms) if integer(arms).is_some() => {
-            let k = count(arms, "arms")?;
-            match k {
-                1..=10_000_000 => numbered(k as usize),
-                _ => return Err(invalid("arms", k, "must be 1 to 10 million")),
-            }
-        }
+        Some(arms) if integer(arms).is_some() => match count(arms, "arms")? {
+            k @ 1..=10_000_000 => numbered(k as usize),
+            k => return Err(invalid("arms", k, "must be 1 to 10 million")),
+        },
         Some(arms) => {
-            let refused = || mistyped("arms", arms, "must be a number or a list of names");
-            if arms.cast::<PyString>().is_ok() {
-                return Err(refused());
-            }
-            let list: Vec<Bound<'_, PyAny>> = arms.extract().map_err(|_| refused())?;
-            let first = list.first().is_some_and(|first| integer(first).is_some());
-            let naming = if first {
+            // A text is no list of its characters.
+            let list: Result<Vec<Bound<'_, PyAny>>, _> = arms.extract();
+            let allowed = "must be a number or a list of names";
+            let list = list.map_err(|_| mistyped("arms", arms, allowed))?;
+            let is_integer = |name| integer(name).is_some();
+            let naming = if list.first().is_some_and(is_integer) {
                 Naming::Integers
             } else {
                 Naming::Text
             };
             let each = list.iter().enumerate();
             let names = each.map(|(i, name)| named(name, naming, &format!("arms[{i}]")));
-            Arms {
-                names: names.collect::<PyResult<_>>()?,
-                naming,
-                features: Vec::new(),
-            }
+            (names.collect::<PyResult<_>>()?, naming)
         }
     };
-    declared.features = features;
-    Ok(declared)
+    Ok(Arms {
+        names,
+        naming,
+        features,
+    })
 }
 
 /// Reads the name of an arm.
@@ -256,7 +209,7 @@ pub(crate) fn arm(
 }
 
 fn safe(value: Option<&Bound<'_, PyAny>>, arms: &Arms) -> PyResult<usize> {
-    let Some(value) = value.filter(|value| !value.is_none()) else {
+    let Some(value) = value else {
         return Ok(0);
     };
     let allowed = "must be the name of an arm or its number";
@@ -309,21 +262,21 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
     if let Some(snapshot) = take_argument("_snapshot")? {
         return restore(kwargs.py(), snapshot.extract()?, Some(kind));
     }
-    let declared = arms(
+    let arms = arms(
         take_argument("arms")?.as_ref(),
         take_argument("features")?.as_ref(),
         take_argument("safe_action")?.as_ref(),
     )?;
-    let safe = safe(take_argument("safe")?.as_ref(), &declared)?;
+    let safe = safe(take_argument("safe")?.as_ref(), &arms)?;
     let mut problem = Problem {
         safe,
-        arms: declared.names,
-        features: declared.features,
+        arms: arms.names,
+        features: arms.features,
         reward: reward(take_argument("reward")?.as_ref())?,
         guardrails: guardrails(take_argument("guardrails")?.as_ref())?,
         signals: match take_argument("signals")? {
             None => BTreeMap::new(),
-            Some(signals) => crate::json::declared(to_json(&signals, "signals")?, "signals")?,
+            Some(signals) => declared(to_json(&signals, "signals")?, "signals")?,
         },
         ..Problem::default()
     };
@@ -333,15 +286,14 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
     }
     let mut context_fields = None;
     let numbers = take_argument("context")?;
-    let parameters = match to_json(kwargs.as_any(), "")? {
-        // `lambda_`: Python has its own use for the word.
-        Value::Object(map) => map
-            .into_iter()
-            .map(|(key, value)| (key.trim_end_matches('_').to_string(), value))
-            .collect(),
-        _ => Map::new(),
-    };
-    let mut config = config(kind, parameters)?;
+    let given = to_json(kwargs.as_any(), "")?;
+    let given = given.as_object().into_iter().flatten();
+    // `lambda_`: Python has its own use for the word. A parameter that is None has its default.
+    let mut parameters: Map<String, Value> = given
+        .map(|(key, value)| (key.trim_end_matches('_').to_string(), value.clone()))
+        .collect();
+    parameters.insert("kind".into(), json!(kind));
+    let mut config: AgentConfig = declared(without_nulls(parameters.into()), "")?;
     if let Some(numbers) = numbers {
         if !problem.features.is_empty() {
             return Err(PyTypeError::new_err(
@@ -392,7 +344,7 @@ pub(crate) fn state(kind: &str, kwargs: &Bound<'_, PyDict>) -> PyResult<AgentSta
     let interface = Interface {
         fields: context_fields,
         segment_fields,
-        ..Interface::new(declared.naming)
+        ..Interface::new(arms.naming)
     };
     let mut state = AgentState::new(agent, numbers, (problem, config), seed, interface);
     state.seed_agent();
@@ -441,7 +393,7 @@ fn unreadable(reason: impl std::fmt::Display) -> PyErr {
 /// Restores an agent from [`save`], or from a snapshot of the core.
 pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResult<AgentState> {
     let value: Value = serde_json::from_str(json).map_err(unreadable)?;
-    if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
+    if value["format"] != FORMAT {
         let restored = AgentConfig::restore(json).map_err(raise)?;
         // Its monitor may wait for the outcomes of decisions that another program made.
         let monitor = restored.agent.view().monitor;
@@ -456,11 +408,9 @@ pub(crate) fn restore(py: Python<'_>, json: &str, kind: Option<&str>) -> PyResul
             kind,
         );
     }
-    let version = value.get("version").and_then(Value::as_u64);
-    if version.is_some_and(|version| version != VERSION) {
+    if let Some(version) = value["version"].as_u64().filter(|own| *own != VERSION) {
         return Err(unreadable(format!(
-            "its version is {}, this program reads version {VERSION}",
-            value["version"]
+            "its version is {version}, this program reads version {VERSION}"
         )));
     }
     let saved: Saved = serde_json::from_value(value).map_err(unreadable)?;

@@ -1,7 +1,6 @@
 //! Comparisons: many agents on the same instances and the same outcomes, as `banister compare` makes them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use banister::Error;
 use banister::toolkit::Within;
@@ -14,12 +13,13 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::build::{in_arguments, without_nulls};
+use crate::build::in_arguments;
 use crate::compared::Compared;
 use crate::foreign::Failures;
-use crate::json::{declared, to_json};
+use crate::json::{declared, read, to_json, without_nulls};
 use crate::simulate::{agent_sources, pool, raise, shown, watched};
 
 /// The suites by name, each with what it is for.
@@ -62,8 +62,7 @@ impl Comparison {
         folder: &str,
     ) -> PyResult<Self> {
         let failures = Failures::default();
-        let settings: Settings =
-            declared(without_nulls(to_json(settings.as_any(), "settings")?), "")?;
+        let settings: Settings = read(settings.as_any(), "")?;
         let (mut entries, mut published) = (Vec::new(), Vec::new());
         for source in sources.iter() {
             if let Ok(name) = source.cast::<PyString>() {
@@ -110,39 +109,19 @@ impl Comparison {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Compared> {
         let experiments = &self.comparison.experiments;
-        let journal = match checkpoint {
-            None => None,
-            Some(path) => Some(Journal::open(&path, experiments).map_err(not_kept)?),
-        };
-        let (journal, done) = match journal {
-            Some((journal, done)) => (Some(journal), done),
-            None => (None, Vec::new()),
-        };
+        let journal = checkpoint.map(|path| Journal::open(&path, experiments));
+        let (journal, done) = journal.transpose().map_err(not_kept)?.unzip();
         let options = Options { no_timing: !timing };
         let pool = pool(threads, self.is_foreign)?;
-        let unusable = Mutex::new(None);
-        let gathered = watched(
-            py,
-            shown(progress, experiments),
-            &self.failures,
-            |monitor| {
-                let journal = journal.as_ref().map(|journal| (journal, done));
-                let played = pool.install(|| self.comparison.run(options, monitor, journal));
-                played.map_err(|error| match error {
-                    JournalError::Refused(error) => error,
-                    other => {
-                        let reason = other.to_string();
-                        *unusable.lock().unwrap_or_else(PoisonError::into_inner) = Some(other);
-                        Error::UserCode { reason }
-                    }
-                })
-            },
-        );
-        let unusable = unusable.into_inner();
-        if let Some(error) = unusable.unwrap_or_else(PoisonError::into_inner) {
-            return Err(not_kept(error));
-        }
-        let gathered = gathered?;
+        let failures = &self.failures;
+        let gathered = watched(py, shown(progress, experiments), failures, |monitor| {
+            let journal = journal.as_ref().zip(done);
+            let played = pool.install(|| self.comparison.run(options, monitor, journal));
+            played.map_err(|error| match error {
+                JournalError::Refused(error) => error,
+                other => failures.keep(not_kept(other)),
+            })
+        })?;
         let compared = py.detach(|| Compared::new(&self.comparison, &self.published, gathered));
         // Only now: the runs are in the results.
         if let Some(journal) = journal {
@@ -170,13 +149,16 @@ fn expanded(experiment: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Entry>> {
     expand(&value, name).map_err(|error| match error {
         // Read again without the expansion, which hides the key that is wrong.
         Error::Invalid { ref field, .. } if *field == "experiment" => {
-            match declared::<ExperimentConfig>(value, "suite") {
-                Err(better) => better,
-                Ok(_) => in_arguments(error),
-            }
+            named::<ExperimentConfig>(value, "suite", error)
         }
         other => in_arguments(other),
     })
+}
+
+/// The error about a declaration, with the key that is wrong if serde knows it.
+fn named<T: DeserializeOwned>(value: Value, path: &str, error: Error) -> PyErr {
+    let better = declared::<T>(value, path).err();
+    better.unwrap_or_else(|| in_arguments(error))
 }
 
 /// Without what is None, which stands for a default, in the tables and lists of tables.
@@ -195,21 +177,14 @@ fn plain(value: Value) -> Value {
 fn variants(value: Value, path: &str) -> PyResult<Vec<(AgentConfig, Fields)>> {
     // Any environment will do: it is not looked at.
     let file = json!({ "environment": { "kind": "bernoulli" }, "agent": [&value] });
-    let entries = match expand(&file, path) {
-        Ok(entries) => entries,
-        Err(ref error @ Error::Invalid { ref field, .. }) if field.first() == Some("agent") => {
-            let error = error.clone().with_path(|own| own.moved(("agent", 0), path));
-            return Err(in_arguments(error));
+    let entries = expand(&file, path).map_err(|error| match error {
+        Error::Invalid { ref field, .. } if field.first() == Some("agent") => {
+            in_arguments(error.with_path(|own| own.moved(("agent", 0), path)))
         }
-        Err(error) => {
-            return match declared::<AgentConfig>(value, path) {
-                Err(better) => Err(better),
-                Ok(_) => Err(in_arguments(error)),
-            };
-        }
-    };
-    let entries = entries.into_iter();
+        error => named::<AgentConfig>(value, path, error),
+    })?;
     Ok(entries
+        .into_iter()
         .flat_map(|entry| entry.experiment.agent.into_iter().zip(entry.agent_fields))
         .collect())
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use banister_report::tables::{self, DataTable, PublishedRow, text};
-use banister_sim::compare::{Comparison, Interval95, PublishedNumber, leaderboard, verdicts};
+use banister_sim::compare::{Comparison, PublishedNumber, verdicts};
 use banister_sim::{Gathered, Trace};
 use pyo3::prelude::*;
-use serde_json::json;
 
-use crate::json::to_python;
 use crate::pickle::{self, Reduced};
 use crate::results::{LazyTables, ResultTable, Results};
 
@@ -40,7 +38,7 @@ impl Compared {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let own = slf.get();
         let long = own.table(slf.py(), "traces")?;
-        let values = (&*own.results, &own.published, &own.left_out, long.data());
+        let values = (&*own.results, &own.published, &own.left_out, &long.0.data);
         pickle::reduce(slf, &values)
     }
 
@@ -68,25 +66,6 @@ impl Compared {
             })
         };
         py.detach(|| self.tables.get(name, build))
-    }
-
-    /// Points of a figure of regret against violation, one entry per instance and agent: the means and
-    /// the ends of their intervals, where these are known.
-    #[getter]
-    fn points<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut points = Vec::new();
-        for instance in &self.results.instances {
-            for standing in leaderboard(instance) {
-                points.push(json!({
-                    "instance": instance.name,
-                    "agent": standing.agent,
-                    "group": standing.guarantee.words(),
-                    "regret": ends(&standing.regret),
-                    "violation_share": ends(&standing.violation_share),
-                }));
-            }
-        }
-        to_python(py, &json!(points))
     }
 }
 
@@ -142,9 +121,4 @@ impl Compared {
         let traces: Vec<&[Vec<Trace>]> = traces.iter().map(|agents| &agents[..]).collect();
         tables::long_form(comparison, &self.results, &traces)
     }
-}
-
-/// Mean, lower and upper end; what is unknown is None in Python.
-fn ends(interval: &Interval95) -> [f64; 3] {
-    [interval.mean, interval.low, interval.high]
 }

@@ -11,9 +11,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::decision::Decision;
+use crate::build;
+use crate::decision::{Decision, Naming};
 use crate::error::mistyped;
-use crate::input::{Numbers, costs, count, number};
+use crate::input::{Numbers, costs, number};
 
 /// Keeps the first exception of a simulation, to be raised with its traceback.
 #[derive(Clone, Default)]
@@ -21,16 +22,20 @@ pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
 impl Failures {
     /// Runs Python code for the simulator, which an exception stops with an error in its place.
-    fn attach<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, Error> {
-        Python::attach(|py| {
-            work(py).map_err(|error| {
-                let reason = error.value(py).to_string();
-                if let Ok(mut first) = self.0.lock() {
-                    first.get_or_insert(error);
-                }
-                Error::UserCode { reason }
-            })
-        })
+    pub(crate) fn attach<T>(
+        &self,
+        work: impl FnOnce(Python<'_>) -> PyResult<T>,
+    ) -> Result<T, Error> {
+        Python::attach(work).map_err(|error| self.keep(error))
+    }
+
+    /// Keeps an exception, for which the error stands.
+    pub(crate) fn keep(&self, error: PyErr) -> Error {
+        let reason = Python::attach(|py| error.value(py).to_string());
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+        Error::UserCode { reason }
     }
 
     /// Takes out the exception behind an error of the simulator, if there is one.
@@ -105,58 +110,47 @@ struct EnvironmentRun {
     failures: Failures,
 }
 
-impl EnvironmentRun {
-    fn begin_in(&self, py: Python<'_>, round: &mut CustomRound) -> PyResult<()> {
-        let object = self.object.bind(py);
-        let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
-        if !actions.is_none() {
-            let actions = Numbers::new(&actions, "actions(rng)")?;
-            actions.expect(&[None, None], "one row per action, one column per feature")?;
-            round.actions.clear();
-            round.actions.extend_from_slice(actions.slice()?);
-        }
-        if self.knows_means {
-            let means = object.call_method0(intern!(py, "means"))?;
-            let means = Numbers::new(&means, "means()")?;
-            let meaning = "the rewards' row, then one per guardrail; one column per action";
-            means.expect(&[Some(self.guardrails.len() + 1), None], meaning)?;
-            let width = means.shape()[1].max(1);
-            round.means.clear();
-            let rows = means.slice()?.chunks_exact(width);
-            round.means.extend(rows.map(<[f64]>::to_vec));
-        }
-        Ok(())
-    }
-
-    fn pull_in(&self, py: Python<'_>, action: usize, out: &mut [f64]) -> PyResult<f64> {
-        let outcome = self
-            .object
-            .bind(py)
-            .call_method1(intern!(py, "pull"), (action, &self.rng))?;
-        let refused = |_| mistyped("pull(action, rng)", &outcome, "must be (reward, costs)");
-        let (reward, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
-            outcome.extract().map_err(refused)?;
-        let cost = costs(Some(&cost), &self.guardrails)?;
-        if cost.len() != out.len() {
-            return Err(PyValueError::new_err(format!(
-                "`pull(action, rng)` gave {} costs, expected {}: one per guardrail ({})",
-                cost.len(),
-                out.len(),
-                self.guardrails.join(", ")
-            )));
-        }
-        out.copy_from_slice(&cost);
-        number(&reward, "reward of pull(action, rng)")
-    }
-}
-
 impl CustomRun for EnvironmentRun {
     fn begin(&mut self, round: &mut CustomRound) -> Result<(), Error> {
-        self.failures.attach(|py| self.begin_in(py, round))
+        self.failures.attach(|py| {
+            let object = self.object.bind(py);
+            let actions = object.call_method1(intern!(py, "actions"), (&self.rng,))?;
+            if !actions.is_none() {
+                let meaning = "one row per action, one column per feature";
+                let actions = Numbers::shaped(&actions, "actions(rng)", &[None, None], meaning)?;
+                round.actions = actions.slice()?.to_vec();
+            }
+            if self.knows_means {
+                let means = object.call_method0(intern!(py, "means"))?;
+                let expected = [Some(self.guardrails.len() + 1), None];
+                let meaning = "the rewards' row, then one per guardrail; one column per action";
+                let means = Numbers::shaped(&means, "means()", &expected, meaning)?;
+                let rows = means.slice()?.chunks_exact(means.shape()[1].max(1));
+                round.means = rows.map(<[f64]>::to_vec).collect();
+            }
+            Ok(())
+        })
     }
 
-    fn pull(&mut self, action: usize, costs: &mut [f64]) -> Result<f64, Error> {
-        self.failures.attach(|py| self.pull_in(py, action, costs))
+    fn pull(&mut self, action: usize, out: &mut [f64]) -> Result<f64, Error> {
+        self.failures.attach(|py| {
+            let object = self.object.bind(py);
+            let outcome = object.call_method1(intern!(py, "pull"), (action, &self.rng))?;
+            let refused = |_| mistyped("pull(action, rng)", &outcome, "must be (reward, costs)");
+            let (reward, cost): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+                outcome.extract().map_err(refused)?;
+            let cost = costs(Some(&cost), &self.guardrails)?;
+            if cost.len() != out.len() {
+                return Err(PyValueError::new_err(format!(
+                    "`pull(action, rng)` gave {} costs, expected {}: one per guardrail ({})",
+                    cost.len(),
+                    out.len(),
+                    self.guardrails.join(", ")
+                )));
+            }
+            out.copy_from_slice(&cost);
+            number(&reward, "reward of pull(action, rng)")
+        })
     }
 }
 
@@ -211,25 +205,17 @@ impl ForeignAgent {
         self.decision.guardrails.clear();
         if let Ok(decision) = answer.cast::<Decision>() {
             self.decision.clone_from(decision.get().core());
-        } else if answer.hasattr("__index__")? && !answer.hasattr("__len__")? {
-            // An integer, of Python's or of NumPy's; arrays have a length.
-            let action = count(&answer, "decide(actions, rng)")? as usize;
-            self.decision.policy.push((action, 1.0));
-        } else if let Ok(name) = answer.cast::<PyString>() {
-            self.decision
-                .policy
-                .push((self.place(&name.to_string())?, 1.0));
         } else if let Ok(by_action) = answer.cast::<PyDict>() {
             for (action, p) in by_action.iter() {
-                let action = match action.cast::<PyString>() {
-                    Ok(name) => self.place(&name.to_string())?,
-                    Err(_) => count(&action, "policy's action")? as usize,
-                };
-                self.decision
-                    .policy
-                    .push((action, number(&p, "policy's probability")?));
+                let entry = (self.place(&action)?, number(&p, "policy's probability")?);
+                self.decision.policy.push(entry);
             }
             self.decision.policy.sort_unstable_by_key(|entry| entry.0);
+        } else if answer.cast::<PyString>().is_ok()
+            || (answer.hasattr("__index__")? && !answer.hasattr("__len__")?)
+        {
+            // A name, or an integer of Python's or NumPy's; arrays have a length.
+            self.decision.policy.push((self.place(&answer)?, 1.0));
         } else {
             self.read_vector(&answer)?;
         }
@@ -276,8 +262,11 @@ impl ForeignAgent {
         Ok(())
     }
 
-    fn place(&self, name: &str) -> PyResult<usize> {
-        crate::build::place(&self.names, name, "decide(actions, rng)")
+    /// The number of an action, by name or number.
+    fn place(&self, action: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let (field, allowed) = ("decide(actions, rng)", "must be an integer");
+        let named = build::arm(action, Naming::Places, field, allowed)?;
+        named.or_else(|name| build::place(&self.names, &name, field))
     }
 
     /// Reports an outcome of an action by its number, or by its features where it has `played` ones.

@@ -32,6 +32,17 @@ impl<'py> Numbers<'py> {
         Ok(Self { array, name })
     }
 
+    /// Takes numbers of a shape; `None` stands for any length.
+    pub(crate) fn shaped(
+        value: &Bound<'py, PyAny>,
+        name: &'static str,
+        expected: &[Option<usize>],
+        meaning: &str,
+    ) -> PyResult<Self> {
+        let numbers = Self::new(value, name)?;
+        numbers.expect(expected, meaning).map(|()| numbers)
+    }
+
     /// The numbers, last axis fastest.
     pub(crate) fn slice(&self) -> PyResult<&[f64]> {
         (self.array.as_slice())
@@ -44,9 +55,7 @@ impl<'py> Numbers<'py> {
 
     /// Refuses another shape than `expected`, where `None` stands for any length.
     pub(crate) fn expect(&self, expected: &[Option<usize>], meaning: &str) -> PyResult<()> {
-        let fits = self.shape().len() == expected.len()
-            && std::iter::zip(self.shape(), expected).all(|(n, e)| e.is_none_or(|e| e == *n));
-        if fits {
+        if fits(self.shape(), expected) {
             Ok(())
         } else {
             Err(self.misshapen(expected, meaning))
@@ -55,16 +64,17 @@ impl<'py> Numbers<'py> {
 
     /// Returns the error for a wrong shape.
     pub(crate) fn misshapen(&self, expected: &[Option<usize>], meaning: &str) -> PyErr {
-        let shape = |sizes: &mut dyn Iterator<Item = String>| {
-            let sizes: Vec<String> = sizes.collect();
-            match &sizes[..] {
-                [one] => format!("({one},)"),
-                _ => format!("({})", sizes.join(", ")),
-            }
+        let shown = |sizes: &[Option<usize>]| {
+            let any = |size: &Option<usize>| size.map_or("any".into(), |size| size.to_string());
+            let sizes: Vec<String> = sizes.iter().map(any).collect();
+            format!(
+                "({}{})",
+                sizes.join(", "),
+                if sizes.len() == 1 { "," } else { "" }
+            )
         };
-        let got = shape(&mut self.shape().iter().map(usize::to_string));
-        let any = |e: &Option<usize>| e.map_or("any".into(), |e| e.to_string());
-        let wanted = shape(&mut expected.iter().map(any));
+        let got: Vec<_> = self.shape().iter().copied().map(Some).collect();
+        let (got, wanted) = (shown(&got), shown(expected));
         PyValueError::new_err(format!(
             "`{}` has shape {got}, expected {wanted}: {meaning}",
             self.name
@@ -79,23 +89,22 @@ impl<'py> Numbers<'py> {
         if numbers.chunks(64).all(is_finite) {
             return Ok(());
         }
-        let Some(at) = numbers.iter().position(|x| !x.is_finite()) else {
-            return Ok(());
-        };
-        let mut place = Vec::new();
-        let mut rest = at;
+        let at = numbers.iter().position(|x| !x.is_finite()).unwrap_or(0);
+        let (mut place, mut rest) = (Vec::new(), at);
         for &size in self.shape().iter().rev() {
-            place.push((rest % size.max(1)).to_string());
-            rest /= size.max(1);
+            place.insert(0, (rest % size).to_string());
+            rest /= size;
         }
-        place.reverse();
         let name = format!("{}[{}]", self.name, place.join(", "));
-        Err(invalid(
-            &name,
-            numbers[at],
-            "only finite numbers are allowed",
-        ))
+        let allowed = "only finite numbers are allowed";
+        Err(invalid(&name, numbers[at], allowed))
     }
+}
+
+/// Compares the lengths of axes; `None` stands for any.
+pub(crate) fn fits(shape: &[usize], expected: &[Option<usize>]) -> bool {
+    let mut each = std::iter::zip(shape, expected);
+    shape.len() == expected.len() && each.all(|(n, e)| e.is_none_or(|e| e == *n))
 }
 
 /// Makes a contiguous array of doubles, by NumPy.

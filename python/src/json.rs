@@ -1,131 +1,42 @@
 //! Python values as JSON, the way in for declarations (guardrails, agents, environments); and back, whatever serde
 //! knows.
 
+use banister::toolkit::{FieldPath, did_you_mean};
 use ciborium::Value as Cbor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
-use crate::error::{invalid, mistyped};
-use crate::input::integer as integer_of;
-
-/// A declaration as JSON. `path` is how the caller names it; NaN and infinity are refused here.
-/// Objects with a `to_dict` method stand for what it returns, arrays for their `tolist`.
+/// A declaration as JSON, by the rules of `banister._plain`. `path` is how the caller names it.
 pub(crate) fn to_json(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
-    at_depth(value, path, 0)
+    let module = value.py().import("banister._plain")?;
+    let text: String = module.call_method1("as_json", (value, path))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// No declaration is this deep; something that contains itself is.
-const DEEPEST: usize = 32;
-
-fn at_depth(value: &Bound<'_, PyAny>, path: &str, depth: usize) -> PyResult<Value> {
-    if depth > DEEPEST {
-        let allowed = "it is nested too deeply, or contains itself";
-        return Err(mistyped(path, value, allowed));
-    }
-    let below = |value: &Bound<'_, PyAny>, path: &str| at_depth(value, path, depth + 1);
-    if value.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(Value::Bool(flag.is_true()));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::String(text.to_str()?.to_owned()));
-    }
-    if value.cast::<PyInt>().is_ok() {
-        return integer(value, path);
-    }
-    if let Ok(number) = value.cast::<PyFloat>() {
-        return float(number.value(), path);
-    }
-    if let Ok(dict) = value.cast::<PyDict>() {
-        return object(dict, path, below);
-    }
-    if value.cast::<PyList>().is_ok() || value.cast::<PyTuple>().is_ok() {
-        return list(value, path, below);
-    }
-    // Mappings and sequences are not recognised by `collections.abc`: a Ctrl-C that comes while it is looked up would
-    // be lost.
-    for (method, scalar) in [("to_dict", false), ("tolist", false), ("item", true)] {
-        if value.hasattr(method)? && !(scalar && value.hasattr("__len__")?) {
-            return below(&value.call_method0(method)?, path);
-        }
-    }
-    if value.hasattr("keys")? {
-        let dict = value.py().get_type::<PyDict>().call1((value,))?;
-        return object(dict.cast::<PyDict>()?, path, below);
-    }
-    if value.hasattr("__fspath__")? {
-        return below(&value.call_method0("__fspath__")?, path);
-    }
-    if value.hasattr("__len__")? && value.hasattr("__getitem__")? {
-        return list(value, path, below);
-    }
-    Err(mistyped(
-        path,
-        value,
-        "must be a number, a string, a list or a dictionary of those",
-    ))
+/// Reads a declaration from Python; a key that is None has its default.
+pub(crate) fn read<T: DeserializeOwned>(value: &Bound<'_, PyAny>, path: &str) -> PyResult<T> {
+    declared(without_nulls(to_json(value, path)?), path)
 }
 
-fn list(
-    value: &Bound<'_, PyAny>,
-    path: &str,
-    below: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<Value>,
-) -> PyResult<Value> {
-    let entries = value.try_iter()?.enumerate();
-    let entries = entries.map(|(i, entry)| below(&entry?, &format!("{path}[{i}]")));
-    Ok(Value::Array(entries.collect::<PyResult<_>>()?))
+/// Reads a table of a declaration; `allowed` says what else was expected.
+pub(crate) fn table<T: DeserializeOwned>(value: Value, path: &str, allowed: &str) -> PyResult<T> {
+    if value.is_object() {
+        return declared(without_nulls(value), path);
+    }
+    Err(PyTypeError::new_err(format!(
+        "`{path}` is {value}: {allowed}"
+    )))
 }
 
-fn object(
-    dict: &Bound<'_, PyDict>,
-    path: &str,
-    below: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<Value>,
-) -> PyResult<Value> {
-    let mut map = Map::new();
-    for (key, value) in dict.iter() {
-        // Arms may have integers for names.
-        let key = match (key.cast::<PyString>(), integer_of(&key)) {
-            (Ok(key), _) => key.to_str()?.to_owned(),
-            (Err(_), Some(key)) => key.to_string(),
-            (Err(_), None) => return Err(mistyped(path, &key, "keys must be strings")),
-        };
-        let value = below(&value, &join(path, &key))?;
-        map.insert(key, value);
+pub(crate) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, entry| !entry.is_null());
     }
-    Ok(Value::Object(map))
-}
-
-/// Names a key inside a declaration.
-fn join(path: &str, key: &str) -> String {
-    match path {
-        "" => key.to_owned(),
-        path => format!("{path}.{key}"),
-    }
-}
-
-fn integer(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Value> {
-    if let Ok(number) = value.extract::<u64>() {
-        return Ok(Value::from(number));
-    }
-    match value.extract::<i64>() {
-        Ok(number) => Ok(Value::from(number)),
-        Err(_) => Err(invalid(path, value, "too large for a 64-bit integer")),
-    }
-}
-
-fn float(number: f64, path: &str) -> PyResult<Value> {
-    match Number::from_f64(number) {
-        Some(number) => Ok(Value::Number(number)),
-        // A declared signal may have no highest value; JSON has no infinity.
-        None if number == f64::INFINITY && path.starts_with("signals") => Ok(Value::from("inf")),
-        None => Err(invalid(path, number, "only finite numbers are allowed")),
-    }
+    value
 }
 
 /// Reads a declaration; an error names the key that is at fault.
@@ -141,45 +52,42 @@ pub(crate) fn declared<T: DeserializeOwned>(value: Value, path: &str) -> PyResul
         };
         let mut words = rest.split('`').skip(1).step_by(2);
         let unknown = words.next().unwrap_or_default();
-        let is_near = |word: &&str| word.starts_with(unknown) || unknown.starts_with(word);
-        let near = ["arms", "guardrails", "reward", "features", "segments"].into_iter();
-        let hint = near.chain(words).find(is_near);
-        let hint = hint.map_or(String::new(), |word| format!("; did you mean `{word}`?"));
+        let arguments = ["arms", "guardrails", "reward", "features", "segments"].into_iter();
+        let hint = did_you_mean(unknown, arguments.chain(words));
         return Err(PyTypeError::new_err(format!(
             "{inside}unexpected {rest}{hint}"
         )));
     }
-    // Finds the bad key by leaving out each one: without the bad one the message changes.
-    if let Value::Object(map) = &value {
-        for (key, bad) in map {
-            let mut rest = map.clone();
-            rest.remove(key);
-            let is_other = |other: &str| other != error && !other.contains(&format!("`{key}`"));
-            let without = serde_json::from_value::<T>(Value::Object(rest));
-            if without.map_or_else(|other| is_other(&other.to_string()), |_| true) {
-                let message = format!("`{}` is {bad}: {}", join(path, key), plain(&error));
-                return Err(if error.starts_with("invalid type") {
-                    PyTypeError::new_err(message)
-                } else {
-                    PyValueError::new_err(message)
-                });
-            }
+    // Finds the bad key by leaving out each one: without the bad one the message changes. Serde's own path ends at
+    // the table, since kinds share it.
+    for (key, bad) in value.as_object().into_iter().flatten() {
+        let mut rest = value.clone();
+        rest.as_object_mut().map(|map| map.remove(key));
+        let without = serde_json::from_value::<T>(rest).map_err(|error| error.to_string());
+        if !without.is_err_and(|other| other == error || other.contains(&format!("`{key}`"))) {
+            let field = FieldPath::from(key.as_str()).within(path);
+            let message = format!("`{field}` is {bad}: {}", plain(&error));
+            return Err(if error.starts_with("invalid type") {
+                PyTypeError::new_err(message)
+            } else {
+                PyValueError::new_err(message)
+            });
         }
     }
     Err(PyValueError::new_err(format!("{path}: {error}")))
 }
 
 /// Says what serde expected, for people who do not know Rust's types.
-fn plain(error: &str) -> String {
+fn plain(error: &str) -> &str {
     match error
         .rsplit_once("expected ")
-        .map_or(error, |(_, allowed)| allowed)
+        .map_or(error, |words| words.1)
     {
-        "f64" => "must be a number".into(),
-        "u64" | "usize" => "must be an integer, 0 or more".into(),
-        "a string" => "must be a string".into(),
-        "a boolean" => "must be true or false".into(),
-        _ => error.into(),
+        "f64" => "must be a number",
+        "u64" | "usize" => "must be an integer, 0 or more",
+        "a string" => "must be a string",
+        "a boolean" => "must be true or false",
+        _ => error,
     }
 }
 

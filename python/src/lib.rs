@@ -38,52 +38,42 @@ mod solution;
 mod solve;
 mod state;
 
-use std::ffi::OsString;
-
-use pyo3::prelude::*;
-
-/// Runs a command line, the program's name first; returns its exit code.
-#[pyfunction]
-fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
-    py.detach(|| error::guarded(|| banister_cli::main_from(args)))
-}
-
 /// The native half of banister.
-#[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<agent::Agent>()?;
-    module.add_class::<agent::DecisionBatch>()?;
-    module.add_class::<compare::Comparison>()?;
-    module.add_class::<compared::Compared>()?;
-    module.add_class::<decision::Decision>()?;
-    module.add_class::<fields::Fields>()?;
-    module.add_class::<lease::LeaseHolder>()?;
-    module.add_class::<results::ResultTable>()?;
-    module.add_class::<results::Results>()?;
-    module.add_class::<simulate::Experiment>()?;
-    module.add_class::<solution::Solution>()?;
-    module.add_class::<solution::SolutionBatch>()?;
-    module.add_function(wrap_pyfunction!(build::agent_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(build::guarantees, module)?)?;
-    module.add_function(wrap_pyfunction!(command_line, module)?)?;
-    module.add_function(wrap_pyfunction!(compare::suites, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::curves_svg, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::render_png, module)?)?;
-    module.add_function(wrap_pyfunction!(figures::safety_svg, module)?)?;
-    module.add_function(wrap_pyfunction!(log::check_log, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::direction_symbol, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::evaluate_log, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::feature_dimension, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::replay_log, module)?)?;
-    module.add_function(wrap_pyfunction!(offline::warm_start_agent, module)?)?;
-    module.add_function(wrap_pyfunction!(fork::_forked, module)?)?;
-    module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::gather_shards, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::read_toml, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::run_experiments, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate::table_order, module)?)?;
-    module.add_function(wrap_pyfunction!(solve::solve_lp, module)?)?;
-    module.add_function(wrap_pyfunction!(solve::solve_oplb, module)?)?;
-    Ok(())
+#[pyo3::pymodule]
+mod _native {
+    use std::ffi::OsString;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::{
+        agent::{Agent, DecisionBatch},
+        build::{agent_schema, guarantees},
+        compare::{Comparison, suites},
+        compared::Compared,
+        decision::Decision,
+        fields::Fields,
+        figures::{curves_svg, render_png, safety_svg},
+        fork::_forked,
+        lease::LeaseHolder,
+        log::check_log,
+        offline::{
+            direction_symbol, evaluate_log, feature_dimension, replay_log, warm_start_agent,
+        },
+        plan::plan,
+        results::{ResultTable, Results},
+        simulate::{Experiment, gather_shards, read_toml, run_experiments, table_order},
+        solution::{Solution, SolutionBatch},
+        solve::{solve_lp, solve_oplb},
+    };
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// Runs a command line, the program's name first; returns its exit code.
+    #[pyfunction]
+    fn command_line(py: Python<'_>, args: Vec<OsString>) -> PyResult<u8> {
+        py.detach(|| crate::error::guarded(|| banister_cli::main_from(args)))
+    }
 }

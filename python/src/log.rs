@@ -40,9 +40,7 @@ impl<'py> Columns<'py> {
             Some(guardrails.len()),
         );
         let needed = |name, shape: &[Option<usize>], meaning: &str| {
-            let numbers = Numbers::new(&log.getattr(name)?, name)?;
-            numbers.expect(shape, meaning)?;
-            Ok::<_, PyErr>(numbers)
+            Numbers::shaped(&log.getattr(name)?, name, shape, meaning)
         };
         let column = |name, shape: &[Option<usize>], meaning: &str| {
             let is_given = !log.getattr(name)?.is_none();

@@ -1,6 +1,6 @@
 //! Logged data: estimates, verdicts, replay, warm start.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
 use banister::toolkit::Direction;
 use banister::{ArmLift, Error, Registry as _, SignalConfig};
@@ -14,21 +14,19 @@ use pyo3::types::PyInt;
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::build::{guardrails, in_arguments, reward, without_nulls};
+use crate::build::{guardrails, in_arguments, reward};
 use crate::error::{guarded, raise};
+use crate::foreign::Failures;
 use crate::input::{Numbers, count};
-use crate::json::{declared, to_json, to_python};
+use crate::json::{declared, read, to_python};
 use crate::log::{Columns, with_ranges};
+use crate::simulate::watched;
 use crate::state::{AgentState, LastRound};
-
-/// Interval between Python's looks at a running replay.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// The policy to be judged: an arm's number, one row of probabilities, or a row for each round.
 enum Policy<'py> {
     Arm(usize),
-    Fixed(Numbers<'py>),
-    Rows(Numbers<'py>),
+    Numbers(Numbers<'py>),
 }
 
 impl<'py> Policy<'py> {
@@ -41,17 +39,17 @@ impl<'py> Policy<'py> {
             let rounds = columns.rounds();
             let meaning = "one row per round of the log, one probability per arm";
             numbers.expect(&[Some(rounds), Some(columns.arms)], meaning)?;
-            return Ok(Self::Rows(numbers));
+        } else {
+            numbers.expect(&[Some(columns.arms)], "one probability per arm")?;
         }
-        numbers.expect(&[Some(columns.arms)], "one probability per arm")?;
-        Ok(Self::Fixed(numbers))
+        Ok(Self::Numbers(numbers))
     }
 
     fn target(&self) -> PyResult<Target<'_>> {
         Ok(match self {
             Self::Arm(arm) => Target::Arm(*arm),
-            Self::Fixed(row) => Target::Fixed(row.slice()?),
-            Self::Rows(rows) => Target::Rows(rows.slice()?),
+            Self::Numbers(rows) if rows.shape().len() == 2 => Target::Rows(rows.slice()?),
+            Self::Numbers(row) => Target::Fixed(row.slice()?),
         })
     }
 }
@@ -79,20 +77,17 @@ pub(crate) fn evaluate_log<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
     let policy = Policy::new(policy, &columns)?;
-    let model = model.map(|model| Numbers::new(model, "model"));
+    let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms].map(Some);
+    let meaning = "(signals, rounds, arms), the reward first";
+    let model = model.map(|model| Numbers::shaped(model, "model", &expected, meaning));
     let model = model.transpose()?;
-    if let Some(model) = &model {
-        let expected = [1 + columns.guardrails.len(), columns.rounds(), columns.arms];
-        let meaning = "(signals, rounds, arms), the reward first";
-        model.expect(&expected.map(Some), meaning)?;
-    }
     let reward = reward.map(|given| self::reward(Some(given))).transpose()?;
     let guardrails = self::guardrails(guardrails)?;
-    let options: Options = declared(without_nulls(to_json(options, "")?), "")?;
+    let options: Options = read(options, "")?;
     let needed = options.interval == IntervalKind::Mixture && options.estimator != Estimator::Dm;
     let log = with_ranges(columns.log()?, reward.as_ref(), &guardrails, needed)?;
     let target = policy.target()?;
-    let form = lift.map(|form| declared(to_json(form, "form")?, "form"));
+    let form = lift.map(|form| read(form, "form"));
     let form = form.transpose()?;
     let model = match &model {
         None => Model::Fitted,
@@ -145,11 +140,11 @@ pub(crate) fn feature_dimension(agent: &Bound<'_, Agent>) -> Option<usize> {
 fn teach<R>(
     state: &mut AgentState,
     log: Log,
-    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> PyResult<R>,
-) -> PyResult<R> {
+    work: impl FnOnce(&CheckedLog, &mut dyn banister::Agent) -> Result<R, Error>,
+) -> Result<R, Error> {
     let problem = &state.problem;
     // Rounds bring the first signal of a reward that is made of some.
-    let checked = problem.check().map_err(raise)?;
+    let checked = problem.check()?;
     let own = checked.own_signal(usize::MAX, checked.reported());
     let reported = SignalConfig {
         range: Some([own.lo, own.hi].into()),
@@ -161,14 +156,11 @@ fn teach<R>(
         None => &problem.reward,
         Some(_) => &reported,
     };
-    let log = log
-        .declare(reward, &problem.measured())
-        .check()
-        .map_err(raise)?;
-    let before = state.session.agent.save().map_err(raise)?;
+    let log = log.declare(reward, &problem.measured()).check()?;
+    let before = state.session.agent.save()?;
     let done = work(&log, state.session.agent.as_mut());
     if done.is_err() {
-        state.session.agent = AgentConfig::restore(&before).map_err(raise)?.agent;
+        state.session.agent = AgentConfig::restore(&before)?.agent;
     }
     state.refresh_assumptions();
     done
@@ -185,37 +177,33 @@ pub(crate) fn replay_log<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let columns = Columns::new(log)?;
-    let options: ReplayOptions = declared(without_nulls(to_json(options, "")?), "")?;
+    let options: ReplayOptions = read(options, "")?;
     let log = columns.log()?;
-    let total = log.actions.len() as f64;
+    let total = log.actions.len() as u64;
     let (features, arms) = (log.features, log.arms);
-    let done = agent.get().with(py, true, |state| {
-        let done = teach(state, log, |log, agent| {
-            let mut interrupted = None;
-            let mut last = Instant::now();
-            let mut stop = |rows: u64| {
-                if last.elapsed() < LOOK {
-                    return false;
+    let (agent, failures) = (agent.get(), Failures::default());
+    let progress = progress.map(|callback| (callback, total));
+    let done = watched(py, progress, &failures, |monitor| {
+        let mut stop = |rows: u64| {
+            monitor.work.store(rows, Ordering::Relaxed);
+            monitor.rounds.store(rows, Ordering::Relaxed);
+            monitor.cancelled.load(Ordering::Relaxed)
+        };
+        let replay = |state: &mut AgentState| {
+            let done = teach(state, log, |log, agent| {
+                let done = banister_offline::replay(log, agent, &options, &mut stop)?;
+                if monitor.cancelled.load(Ordering::Relaxed) {
+                    // So that the agent is as it was; the interruption itself is raised.
+                    let reason = String::from("interrupted");
+                    return Err(Error::UserCode { reason });
                 }
-                last = Instant::now();
-                let look = |py: Python<'_>| -> PyResult<()> {
-                    if let Some(progress) = &progress {
-                        progress.call1(py, (rows as f64 / total, rows))?;
-                    }
-                    py.check_signals()
-                };
-                interrupted = Python::attach(look).err();
-                interrupted.is_some()
-            };
-            let done = banister_offline::replay(log, agent, &options, &mut stop);
-            if let Some(error) = interrupted {
-                return Err(error);
-            }
-            done.map_err(raise)
-        })?;
-        state.enter(last_round(features, arms, state));
-        Ok::<_, PyErr>(done)
-    })??;
+                Ok(done)
+            })?;
+            state.enter(last_round(features, arms, state));
+            Ok(Some(done))
+        };
+        failures.attach(|py| agent.with(py, true, replay))?
+    })?;
     to_python(py, &done)
 }
 
@@ -245,10 +233,11 @@ pub(crate) fn warm_start_agent(
 ) -> PyResult<Vec<String>> {
     let columns = Columns::new(log)?;
     let log = columns.log()?;
-    let frequencies = declared(to_json(frequencies, "frequencies")?, "frequencies")?;
-    agent.get().with(py, true, |state| {
+    let frequencies = read(frequencies, "frequencies")?;
+    let taught = agent.get().with(py, true, |state| {
         teach(state, log, |log, agent| {
-            banister_offline::warm_start(agent, log, frequencies).map_err(raise)
+            banister_offline::warm_start(agent, log, frequencies)
         })
-    })?
+    })?;
+    taught.map_err(raise)
 }

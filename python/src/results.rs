@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::builder::StringBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch, RecordBatchIterator};
-use arrow_schema::{ArrowError, Schema};
+use arrow_array::{
+    ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+};
+use arrow_schema::ArrowError;
 use banister_report::tables::{self, DataTable, Values};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
@@ -46,8 +46,9 @@ impl LazyTables {
     }
 }
 
-struct TableAndBatch {
-    data: DataTable,
+/// A table, and its columns as all readers of Arrow share them.
+pub(crate) struct TableAndBatch {
+    pub data: DataTable,
     batch: Result<RecordBatch, ArrowError>,
 }
 
@@ -55,17 +56,9 @@ impl TableAndBatch {
     fn new(data: DataTable) -> Arc<Self> {
         let columns = data.columns.iter().map(|column| {
             let values: ArrayRef = match &column.values {
-                Values::Text(list) => {
-                    let mut builder = StringBuilder::new();
-                    list.iter().for_each(|text| builder.append_value(text));
-                    Arc::new(builder.finish())
-                }
-                Values::Count(list) => Arc::new(PrimitiveArray::<UInt64Type>::from_iter(
-                    list.iter().copied(),
-                )),
-                Values::Number(list) => Arc::new(PrimitiveArray::<Float64Type>::from_iter(
-                    list.iter().copied(),
-                )),
+                Values::Text(list) => Arc::new(StringArray::from_iter_values(list)),
+                Values::Count(list) => Arc::new(UInt64Array::from(list.clone())),
+                Values::Number(list) => Arc::new(Float64Array::from(list.clone())),
             };
             (column.name.as_str(), values, true)
         });
@@ -131,13 +124,7 @@ impl Results {
 /// A table of results. Anything that speaks the Arrow C data interface takes it as it is:
 /// `pyarrow.table(t)`, `polars.DataFrame(t)`.
 #[pyclass(frozen, module = "banister._native")]
-pub(crate) struct ResultTable(Arc<TableAndBatch>);
-
-impl ResultTable {
-    pub(crate) fn data(&self) -> &DataTable {
-        &self.0.data
-    }
-}
+pub(crate) struct ResultTable(pub(crate) Arc<TableAndBatch>);
 
 #[pymethods]
 impl ResultTable {
@@ -147,7 +134,7 @@ impl ResultTable {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        pickle::reduce(slf, slf.get().data())
+        pickle::reduce(slf, &slf.get().0.data)
     }
 
     /// Names of the columns.
@@ -204,11 +191,8 @@ impl ResultTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A wish that need not be granted.
         let _ = requested_schema;
-        let batch = match &self.0.batch {
-            Ok(batch) => batch.clone(),
-            Err(error) => return Err(failed(error)),
-        };
-        let schema: Arc<Schema> = batch.schema();
+        let batch = self.0.batch.as_ref().map_err(failed)?.clone();
+        let schema = batch.schema();
         let reader = RecordBatchIterator::new([Ok(batch)], schema);
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")

@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use serde_json::Value;
 
-use crate::build::{guardrails, in_arguments, reward, without_nulls};
+use crate::build::{guardrails, in_arguments, reward};
 use crate::error::{guarded, mistyped};
 use crate::foreign::{self, Failures};
-use crate::json::{declared, to_json, to_python};
+use crate::json::{declared, read, to_json, to_python, without_nulls};
 use crate::results::Results;
 
 /// Interval between Python's looks at a running simulation.
@@ -54,7 +54,7 @@ impl Experiment {
         problem: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let failures = Failures::default();
-        let run: RunConfig = declared(without_nulls(to_json(run, "run")?), "run")?;
+        let run: RunConfig = read(run, "run")?;
         let guardrails = self::guardrails(guardrails)?;
         let reward = self::reward(reward)?;
         let one = |value, path: &str| Ok(vec![(declared(value, path)?, Vec::new())]);
@@ -75,7 +75,7 @@ impl Experiment {
                 let problem = Problem {
                     guardrails,
                     reward,
-                    ..foreign_problem(problem)?
+                    ..read(problem.as_any(), "environment")?
                 };
                 let environment = foreign_environment(environment, names, &failures)?;
                 CustomExperiment {
@@ -166,7 +166,7 @@ pub(crate) fn table_order(
     seed: u64,
     run: u64,
 ) -> PyResult<(Vec<usize>, Vec<usize>)> {
-    let config: TableConfig = self::declared(to_json(declared, "table")?, "table")?;
+    let config: TableConfig = read(declared, "table")?;
     config
         .order(rows, horizon, seed, run)
         .map_err(crate::error::raise)
@@ -286,12 +286,9 @@ pub(crate) fn raise(error: Error, failures: &Failures) -> PyErr {
 /// The environment as declared.
 fn environment(value: &Bound<'_, PyAny>) -> PyResult<EnvironmentConfig> {
     let value = without_nulls(to_json(value, "environment")?);
-    let error = match serde_json::from_value(value.clone()) {
-        Ok(config) => return Ok(config),
-        Err(error) => error.to_string(),
-    };
+    let error = serde_json::from_value::<EnvironmentConfig>(value.clone()).err();
     let kind = value["kind"].as_str().unwrap_or("");
-    match EnvironmentConfig::explain_key(kind, &error) {
+    match error.and_then(|error| EnvironmentConfig::explain_key(kind, &error.to_string())) {
         Some(error) => Err(in_arguments(error)),
         None => declared(value, "environment"),
     }
@@ -328,31 +325,16 @@ pub(crate) fn agent_sources(
     Ok((sources, any_foreign))
 }
 
-/// Reads the problem of an environment written in Python.
-fn foreign_problem(problem: &Bound<'_, PyDict>) -> PyResult<Problem> {
-    declared(
-        without_nulls(to_json(problem.as_any(), "environment")?),
-        "environment",
-    )
-}
-
 fn foreign_environment(
     object: &Bound<'_, PyAny>,
     guardrails: Vec<String>,
     failures: &Failures,
 ) -> PyResult<foreign::Environment> {
-    let given = |name: &str| -> PyResult<bool> {
-        Ok(object.hasattr(name)? && !object.getattr(name)?.is_none())
-    };
-    let safe_means = if given("safe_means")? {
-        Some(object.getattr("safe_means")?.extract()?)
-    } else {
-        None
-    };
+    let own = |name| Ok::<_, PyErr>(object.getattr_opt(name)?.filter(|own| !own.is_none()));
     Ok(foreign::Environment {
-        knows_means: given("means")?,
-        actions_change: given("safe_action")?,
-        safe_means,
+        knows_means: own("means")?.is_some(),
+        actions_change: own("safe_action")?.is_some(),
+        safe_means: own("safe_means")?.map(|own| own.extract()).transpose()?,
         object: object.clone().unbind(),
         guardrails,
         failures: failures.clone(),

@@ -1,5 +1,7 @@
 //! Solutions of rounds as Python sees them, one or many.
 
+use std::sync::Arc;
+
 use banister::oplb::RoundAnswer;
 use banister::solve::Status;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -9,30 +11,12 @@ use pyo3::types::{PyDict, PyIterator, PyList};
 use crate::input::place;
 
 /// A status as formats spell it.
-pub(crate) fn status_name(status: Status) -> &'static str {
+fn status_name(status: Status) -> &'static str {
     match status {
         Status::Optimal => "optimal",
         Status::Budget => "budget",
         Status::Infeasible => "infeasible",
     }
-}
-
-/// The policy of a round, with its proof.
-#[pyclass(frozen, module = "banister.solvers")]
-#[derive(Debug)]
-pub(crate) struct Solution {
-    pub answer: RoundAnswer,
-    pub actions: usize,
-}
-
-/// Returns an answer whose numbers are NaN if it was infeasible.
-pub(crate) fn with_unknowns(mut answer: RoundAnswer) -> RoundAnswer {
-    if answer.status == Status::Infeasible {
-        (answer.value, answer.upper_bound) = (f64::NAN, f64::NAN);
-        answer.costs.fill(f64::NAN);
-        answer.prices.fill(f64::NAN);
-    }
-    answer
 }
 
 fn gap(value: f64, upper_bound: f64) -> f64 {
@@ -47,19 +31,38 @@ fn dense(policy: &[(usize, f64)], out: &mut [f64]) {
     }
 }
 
+/// The policy of a round, with its proof.
+#[pyclass(frozen, module = "banister.solvers")]
+#[derive(Debug)]
+pub(crate) struct Solution {
+    pub answers: Arc<Answers>,
+    pub round: usize,
+}
+
+impl Solution {
+    fn row(&self) -> &[f64] {
+        self.answers.rows(self.round..self.round + 1)
+    }
+
+    /// Numbers by guardrail, from a place in the row.
+    fn by_guardrail<'py>(&self, py: Python<'py>, from: usize) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.row()[from..from + self.answers.guardrails])
+    }
+}
+
 #[pymethods]
 impl Solution {
     /// "optimal", "budget" (work ran out: a feasible policy with its proven gap) or "infeasible".
     #[getter]
     fn status(&self) -> &'static str {
-        status_name(self.answer.status)
+        status_name(self.answers.status[self.round])
     }
 
     /// The policy as a dictionary from action to probability, without zeros.
     #[getter]
     fn policy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let policy = PyDict::new(py);
-        for &(action, p) in &self.answer.policy {
+        for &(action, p) in self.answers.policy(self.round) {
             policy.set_item(action, p)?;
         }
         Ok(policy)
@@ -68,45 +71,45 @@ impl Solution {
     /// The policy as a vector, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let mut policy = vec![0.0; self.actions];
-        dense(&self.answer.policy, &mut policy);
+        let mut policy = vec![0.0; self.answers.actions];
+        dense(self.answers.policy(self.round), &mut policy);
         PyArray1::from_vec(py, policy)
     }
 
     /// The objective at the policy; NaN if infeasible.
     #[getter]
     fn value(&self) -> f64 {
-        self.answer.value
+        self.row()[0]
     }
 
     /// Proven upper bound on the objective of every feasible policy.
     #[getter]
     fn upper_bound(&self) -> f64 {
-        self.answer.upper_bound
+        self.row()[1]
     }
 
     /// `upper_bound - value`.
     #[getter]
     fn gap(&self) -> f64 {
-        gap(self.answer.value, self.answer.upper_bound)
+        gap(self.value(), self.upper_bound())
     }
 
     /// The policy's cost per guardrail.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.answer.costs)
+        self.by_guardrail(py, 2)
     }
 
     /// Shadow price per guardrail: what one more unit of its threshold would earn.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.answer.prices)
+        self.by_guardrail(py, 2 + self.answers.guardrails)
     }
 
     /// Steps it took.
     #[getter]
     fn nodes(&self) -> u64 {
-        self.answer.nodes
+        self.answers.nodes[self.round]
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -120,9 +123,11 @@ impl Solution {
     }
 }
 
-/// The answers of many rounds: small vectors kept by the thousand would cost more than most rounds.
+/// The answers of rounds: small vectors kept by the thousand would cost more than most rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
+    actions: usize,
+    guardrails: usize,
     status: Vec<Status>,
     nodes: Vec<u64>,
     /// Rows of value, upper bound, costs and prices.
@@ -133,12 +138,25 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
+    pub(crate) fn new(actions: usize, guardrails: usize) -> Self {
+        Self {
+            actions,
+            guardrails,
+            ..Self::default()
+        }
+    }
+
+    /// Adds an answer; the numbers of one that is infeasible are NaN.
     pub(crate) fn push(&mut self, answer: &RoundAnswer) {
+        let start = self.numbers.len();
         self.status.push(answer.status);
         self.nodes.push(answer.nodes);
         self.numbers.extend([answer.value, answer.upper_bound]);
         self.numbers.extend_from_slice(&answer.costs);
         self.numbers.extend_from_slice(&answer.prices);
+        if answer.status == Status::Infeasible {
+            self.numbers[start..].fill(f64::NAN);
+        }
         self.policies.extend_from_slice(&answer.policy);
         self.ends.push(self.policies.len());
     }
@@ -156,20 +174,22 @@ impl Answers {
         let start = round.checked_sub(1).map_or(0, |last| self.ends[last]);
         &self.policies[start..self.ends[round]]
     }
+
+    /// The numbers of some rounds.
+    fn rows(&self, rounds: std::ops::Range<usize>) -> &[f64] {
+        let width = 2 + 2 * self.guardrails;
+        &self.numbers[width * rounds.start..width * rounds.end]
+    }
 }
 
 /// The policies of many rounds: arrays with one entry, or row, per round.
 #[pyclass(frozen, module = "banister.solvers")]
 #[derive(Debug)]
-pub(crate) struct SolutionBatch {
-    pub answers: Answers,
-    pub actions: usize,
-    pub guardrails: usize,
-}
+pub(crate) struct SolutionBatch(pub Arc<Answers>);
 
 impl SolutionBatch {
     fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
-        self.answers.numbers.chunks_exact(2 + 2 * self.guardrails)
+        self.0.numbers.chunks_exact(2 + 2 * self.0.guardrails)
     }
 
     /// A table with one column per guardrail, of the numbers from a place in each row.
@@ -178,36 +198,23 @@ impl SolutionBatch {
         py: Python<'py>,
         from: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let to = from + self.guardrails;
+        let to = from + self.0.guardrails;
         let table = self.rows().flat_map(|row| &row[from..to]).copied();
-        PyArray1::from_vec(py, table.collect()).reshape([self.__len__(), self.guardrails])
+        PyArray1::from_vec(py, table.collect()).reshape([self.__len__(), self.0.guardrails])
     }
 }
 
 #[pymethods]
 impl SolutionBatch {
     fn __len__(&self) -> usize {
-        self.answers.status.len()
+        self.0.status.len()
     }
 
     /// The solution of one round.
     fn __getitem__(&self, index: isize) -> PyResult<Solution> {
-        let at = place(index, self.__len__(), "round")?;
-        let answers = &self.answers;
-        let row = &answers.numbers[at * (2 + 2 * self.guardrails)..];
-        let (costs, prices) = row[2..2 + 2 * self.guardrails].split_at(self.guardrails);
-        let answer = RoundAnswer {
-            status: answers.status[at],
-            policy: answers.policy(at).to_vec(),
-            value: row[0],
-            upper_bound: row[1],
-            costs: costs.to_vec(),
-            prices: prices.to_vec(),
-            nodes: answers.nodes[at],
-        };
         Ok(Solution {
-            answer,
-            actions: self.actions,
+            answers: Arc::clone(&self.0),
+            round: place(index, self.__len__(), "round")?,
         })
     }
 
@@ -220,18 +227,18 @@ impl SolutionBatch {
     /// Status of each round.
     #[getter]
     fn status(&self) -> Vec<&'static str> {
-        let each = self.answers.status.iter();
+        let each = self.0.status.iter();
         each.map(|&status| status_name(status)).collect()
     }
 
     /// The policies as rows, one probability per action.
     #[getter]
     fn probabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let mut table = vec![0.0; self.actions * self.__len__()];
-        for (i, row) in table.chunks_mut(self.actions.max(1)).enumerate() {
-            dense(self.answers.policy(i), row);
+        let mut table = vec![0.0; self.0.actions * self.__len__()];
+        for (i, row) in table.chunks_mut(self.0.actions.max(1)).enumerate() {
+            dense(self.0.policy(i), row);
         }
-        PyArray1::from_vec(py, table).reshape([self.__len__(), self.actions])
+        PyArray1::from_vec(py, table).reshape([self.__len__(), self.0.actions])
     }
 
     /// The objectives at the policies; NaN where infeasible.
@@ -261,7 +268,7 @@ impl SolutionBatch {
     /// Shadow prices, one column per guardrail.
     #[getter]
     fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        self.by_guardrail(py, 2 + self.guardrails)
+        self.by_guardrail(py, 2 + self.0.guardrails)
     }
 
     fn __repr__(&self) -> String {

@@ -1,18 +1,18 @@
 //! `solve_lp` and `solve_oplb`: rounds given by their numbers, one or thousands in a call.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use banister::oplb::{Ellipsoid, RoundAnswer, RoundInstance};
 use banister::solve::OnceSolver;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use crate::error::{guarded, mistyped};
-use crate::input::Numbers;
-use crate::solution::{Answers, Solution, SolutionBatch, with_unknowns};
+use crate::error::guarded;
+use crate::input::{Numbers, fits};
+use crate::solution::{Answers, Solution, SolutionBatch};
 
 /// An argument that is the same for all rounds, or has a leading axis of rounds.
 struct Batched<'py> {
@@ -38,9 +38,7 @@ impl<'py> Batched<'py> {
             numbers.finite()?;
         }
         let own = &shape[usize::from(has_rounds).min(shape.len())..];
-        let fits = own.len() == sizes.len()
-            && std::iter::zip(own, sizes).all(|(n, e)| e.is_none_or(|e| e == *n));
-        if !fits {
+        if !fits(own, sizes) {
             return Err(numbers.misshapen(sizes, meaning));
         }
         Ok(Self {
@@ -91,24 +89,27 @@ fn answer<'py>(
     (actions, guardrails): (usize, usize),
     solve: impl Fn(usize) -> Result<RoundAnswer, String> + Sync,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let solve = |round: usize| solve(round).map(with_unknowns);
+    let empty = || Answers::new(actions, guardrails);
     let Some(count) = rounds(arguments)? else {
         let answer = guarded(|| solve(0))?.map_err(PyValueError::new_err)?;
-        return Ok(Bound::new(py, Solution { answer, actions })?.into_any());
+        let mut answers = empty();
+        answers.push(&answer);
+        let (answers, round) = (Arc::new(answers), 0);
+        return Ok(Bound::new(py, Solution { answers, round })?.into_any());
     };
     // Several shares per thread: rounds of exact OPLB differ in how long they take.
     let share = (count / (8 * rayon::current_num_threads())).clamp(1, SHARE);
     let solved = py.detach(|| {
         guarded(|| {
             let shares = (0..count.div_ceil(share)).into_par_iter().map(|part| {
-                let mut answers = Answers::default();
+                let mut answers = empty();
                 for i in part * share..count.min((part + 1) * share) {
                     answers.push(&solve(i).map_err(|error| (i, error))?);
                 }
                 Ok::<_, (usize, String)>(answers)
             });
             let shares = shares.collect::<Result<Vec<Answers>, (usize, String)>>()?;
-            let mut answers = Answers::default();
+            let mut answers = empty();
             shares.into_iter().for_each(|later| answers.append(later));
             Ok(answers)
         })
@@ -123,12 +124,7 @@ fn answer<'py>(
             return Err(PyValueError::new_err(format!("round {i}: {error}")));
         }
     };
-    let batch = SolutionBatch {
-        answers,
-        actions,
-        guardrails,
-    };
-    Ok(Bound::new(py, batch)?.into_any())
+    Ok(Bound::new(py, SolutionBatch(Arc::new(answers)))?.into_any())
 }
 
 thread_local! {
@@ -201,44 +197,11 @@ pub(crate) fn solve_lp<'py>(
     })
 }
 
-/// Splits an estimate and a radius, given as a pair or a dictionary.
-fn ellipsoid<'py>(
-    value: &Bound<'py, PyAny>,
-    name: &str,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let allowed = "must be {\"estimate\": ..., \"radius\": ...} or (estimate, radius)";
-    if let Ok(dict) = value.cast::<PyDict>() {
-        return match (dict.get_item("estimate")?, dict.get_item("radius")?) {
-            (Some(estimate), Some(radius)) if dict.len() == 2 => Ok((estimate, radius)),
-            _ => Err(mistyped(name, value, allowed)),
-        };
-    }
-    value.extract().map_err(|_| mistyped(name, value, allowed))
-}
+/// An estimate and a radius, or several of each.
+type Sets<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-/// Solves a round of OPLB given by its confidence sets, with the words of `banister solve`.
-///
-/// actions: features, one row per action. safe: the safe action's number; safe_costs: its cost per
-/// guardrail. gram: the regression's Gram matrix. reward, costs: an estimate and a radius each, as
-/// {"estimate": ..., "radius": ...} or a pair, a list of them for the costs. solver: "linearised" or
-/// "exact", the latter to `relative_gap` or until `max_work` multiplications are spent. A leading axis
-/// of rounds on any array solves many rounds in one call.
-///
-/// >>> import banister
-/// >>> solution = banister.solve_oplb(
-/// ...     [[1.0, 0.0], [0.0, 1.0]],
-/// ...     safe=0,
-/// ...     safe_costs=[0.1],
-/// ...     thresholds=[0.5],
-/// ...     gram=[[9.0, 0.0], [0.0, 9.0]],
-/// ...     reward=([0.1, 0.8], 0.3),
-/// ...     costs=[([0.0, 0.6], 0.3)],
-/// ...     solver="exact",
-/// ... )
-/// >>> solution.status, bool(solution.costs[0] <= 0.5)
-/// ('optimal', True)
+/// Solves rounds of OPLB: see `banister.solvers.solve_oplb`.
 #[pyfunction]
-#[pyo3(signature = (actions, *, safe, safe_costs, thresholds, gram, reward, costs, solver="linearised", relative_gap=None, max_work=None))]
 #[expect(clippy::too_many_arguments, reason = "keys of the problem in JSON")]
 pub(crate) fn solve_oplb<'py>(
     py: Python<'py>,
@@ -247,8 +210,8 @@ pub(crate) fn solve_oplb<'py>(
     safe_costs: &Bound<'py, PyAny>,
     thresholds: &Bound<'py, PyAny>,
     gram: &Bound<'py, PyAny>,
-    reward: &Bound<'py, PyAny>,
-    costs: &Bound<'py, PyAny>,
+    reward: Sets<'py>,
+    costs: Sets<'py>,
     solver: &str,
     relative_gap: Option<f64>,
     max_work: Option<u64>,
@@ -259,17 +222,15 @@ pub(crate) fn solve_oplb<'py>(
     let k = actions.each / d.max(1);
     let safe = crate::input::count(safe, "safe")? as usize;
     let gram = Batched::new(gram, "gram", &[Some(d), Some(d)], "features by features")?;
-    let (theta, radius) = ellipsoid(reward, "reward")?;
     let entries = "one entry per feature";
-    let theta = Batched::new(&theta, "reward.estimate", &[Some(d)], entries)?;
-    let radius = Batched::new(&radius, "reward.radius", &[], "one number")?;
+    let theta = Batched::new(&reward.0, "reward.estimate", &[Some(d)], entries)?;
+    let radius = Batched::new(&reward.1, "reward.radius", &[], "one number")?;
     let thresholds = Batched::new(thresholds, "thresholds", &[None], "one per guardrail")?;
     let m = thresholds.each;
     let safe_costs = Batched::new(safe_costs, "safe_costs", &[Some(m)], "one per threshold")?;
-    let (mus, radii) = cost_sets(costs, m)?;
     let rows = "one row per guardrail, one column per feature";
-    let mus = Batched::new(&mus, "costs.estimate", &[Some(m), Some(d)], rows)?;
-    let radii = Batched::new(&radii, "costs.radius", &[Some(m)], "one per guardrail")?;
+    let mus = Batched::new(&costs.0, "costs.estimate", &[Some(m), Some(d)], rows)?;
+    let radii = Batched::new(&costs.1, "costs.radius", &[Some(m)], "one per guardrail")?;
     let solver: banister::oplb::Solver = serde_json::from_value(serde_json::Value::from(solver))
         .map_err(|_| {
             PyValueError::new_err(format!(
@@ -315,44 +276,4 @@ pub(crate) fn solve_oplb<'py>(
         };
         round.solve(None).map_err(|error| error.to_string())
     })
-}
-
-/// Splits the confidence sets of the costs: one dictionary or pair of arrays for all, or a list of them.
-fn cost_sets<'py>(
-    costs: &Bound<'py, PyAny>,
-    guardrails: usize,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let py = costs.py();
-    if costs.cast::<PyDict>().is_ok() {
-        return ellipsoid(costs, "costs");
-    }
-    let allowed = "must be a list of {\"estimate\": ..., \"radius\": ...}, one per guardrail";
-    let list: Result<Vec<Bound<'py, PyAny>>, _> = costs.extract();
-    let list = list.map_err(|_| mistyped("costs", costs, allowed))?;
-    if list.len() != guardrails {
-        return Err(PyValueError::new_err(format!(
-            "`costs` has {} entries, expected {guardrails}: one per threshold",
-            list.len()
-        )));
-    }
-    let pairs = list.iter().enumerate();
-    let pairs = pairs.map(|(i, one)| ellipsoid(one, &format!("costs[{i}]")));
-    let pairs = pairs.collect::<PyResult<Vec<_>>>()?;
-    let (estimates, radii) = pairs.into_iter().unzip();
-    let numpy = py.import("numpy")?;
-    let stack = |parts: Vec<Bound<'py, PyAny>>, name: &str, axis: i32| {
-        let parts = PyList::new(py, parts)?;
-        let refused =
-            |_| PyValueError::new_err(format!("`{name}` differ in shape between guardrails"));
-        numpy.call_method1("stack", (parts, axis)).map_err(refused)
-    };
-    if list.is_empty() {
-        return Err(PyValueError::new_err(
-            "`costs` is empty: give at least one guardrail",
-        ));
-    }
-    Ok((
-        stack(estimates, "costs.estimate", -2)?,
-        stack(radii, "costs.radius", -1)?,
-    ))
 }

@@ -60,7 +60,7 @@ def draw_actions(rng: np.random.Generator, count: int = 5) -> np.ndarray[Any, An
 def made(kind: str, arms: int = 3, **more: Any) -> banister.Agent:
     """An agent of any kind, with what it cannot do without."""
     schema = {one["properties"]["kind"]["const"]: one for one in banister._native.agent_schema()["oneOf"]}
-    needs = schema[kind]
+    needs = schema[kind]["traits"]
     if needs["needs_horizon"]:
         more["horizon"] = 1000
     if needs["needs_origin"]:

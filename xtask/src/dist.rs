@@ -105,16 +105,25 @@ fn try_archive(archive: &Path, name: &str) -> Outcome {
     Ok(())
 }
 
+/// Builds the wheel into a folder by the package's own backend, as pip does, and returns its path.
+pub fn build_wheel(profile: &str, folder: &Path) -> Outcome<PathBuf> {
+    let args = format!("build-args=--profile {profile} --compatibility pypi");
+    // The backend calls maturin by its name.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(TESTS.program("")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path).map_err(|error| error.to_string())?;
+    run(Command::new(TESTS.python())
+        .args(["-m", "pip", "wheel", "--quiet", "--no-deps"])
+        .args(["--no-build-isolation", "-C", &args, "--wheel-dir"])
+        .args([folder, root()])
+        .env("CARGO_TARGET_DIR", target())
+        .env("PATH", path))?;
+    newest(folder, ".whl")
+}
+
 /// The abi3 wheel, installed with nothing but its declared dependencies, and used once.
 fn wheel() -> Outcome {
-    let place = target().join("archives");
-    fs::create_dir_all(&place).map_err(at(&place))?;
-    run(Command::new(TESTS.program("maturin"))
-        .args(["build", "--quiet", "--profile", "dist", "--out"])
-        .arg(&place)
-        .env("CARGO_TARGET_DIR", target())
-        .current_dir(root()))?;
-    let wheel = newest(&place, ".whl")?;
+    let wheel = build_wheel("dist", &target().join("archives"))?;
     println!("   {}", wheel.display());
     let folder = empty("try-wheel")?;
     let environment = Environment {

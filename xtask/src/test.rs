@@ -1,11 +1,11 @@
 //! The tests: what `cargo xtask test` and `cargo xtask check` run.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::dist::build_wheel;
 use crate::setup::{Environment, Need, TESTS, pip};
-use crate::{Outcome, Step, at, cargo, root, run, rust_tests, target};
+use crate::{Outcome, Step, cargo, root, run, rust_tests, target};
 
 /// Packages that the tests of the Python package use beside it.
 const PACKAGE: Environment = Environment {
@@ -118,31 +118,14 @@ fn banisterd() -> Outcome<PathBuf> {
 /// `cargo xtask dist wheel` builds and tries the optimised one.
 fn package() -> Outcome {
     let binary = banisterd()?;
-    let wheels = target().join("wheels");
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels).map_err(at(&wheels))?;
-    }
-    run(Command::new(TESTS.program("maturin"))
-        .args(["build", "--quiet", "--profile", "dev", "--out"])
-        .arg(&wheels)
-        .env("CARGO_TARGET_DIR", target())
-        .current_dir(root()))?;
-    let wheel = fs::read_dir(&wheels)
-        .and_then(|mut files| files.next().transpose())
-        .map_err(at(&wheels))?
-        .ok_or("maturin built no wheel")?;
-    let wheel = wheel.path();
+    let wheel = build_wheel("dev", &target().join("wheels"))?;
+    let wheel = wheel.to_string_lossy();
     pip(
         PACKAGE,
-        &[
-            "install",
-            "--force-reinstall",
-            "--no-deps",
-            &wheel.to_string_lossy(),
-        ],
+        &["install", "--force-reinstall", "--no-deps", &wheel],
     )?;
     // Its dependencies, from what it declares.
-    pip(PACKAGE, &["install", &wheel.to_string_lossy()])?;
+    pip(PACKAGE, &["install", &wheel])?;
     // Python looks in the folder of the tests first, not in the checkout: it is the wheel that is
     // tested, and a test says so.
     run(Command::new(PACKAGE.python())

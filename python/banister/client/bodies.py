@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._agent import Agent
+from .._agent import declaration as agent_declaration
 from .._features import Features, given_as_context
-from .._guardrail import Guardrail, GuardrailLike, RewardLike
+from .._guardrail import GuardrailLike, RewardLike, listed
 from .answers import DecisionMethods
 from .codec import number, numbers, plain
 
@@ -99,7 +100,6 @@ def declaration(name: str, **given: Unpack[Declaration]) -> dict[str, Any]:
     if unknown:
         raise TypeError(f"an experiment has no `{min(unknown)}`")
     segment(name, "name")
-    guardrails = given.get("guardrails", ())
     arms = _arms(given.get("arms"))
     safe = given.get("safe")
     if safe is None and arms:
@@ -110,7 +110,7 @@ def declaration(name: str, **given: Unpack[Declaration]) -> dict[str, Any]:
         "arms": arms,
         "context": given_as_context(given.get("context")),
         "safe": safe,
-        "guardrails": [guardrails] if isinstance(guardrails, (Guardrail, Mapping)) else guardrails,
+        "guardrails": listed(given.get("guardrails")),
         "agent": _agent(given.get("agent")),
         "description": given.get("description") or None,
         "shadow": given.get("shadow") or None,
@@ -126,22 +126,17 @@ def _arms(arms: ArmsLike | None) -> list[Any] | None:
     if isinstance(arms, Mapping):
         named = arms.items()
         return [{"name": arm, "features": numbers(row, f"arms[{arm!r}]")} for arm, row in named]
-    listed = list(plain(arms, "arms"))
-    for arm in listed:
+    every = list(plain(arms, "arms"))
+    for arm in every:
         if not isinstance(arm, (str, Mapping)):
             raise TypeError(f"`arms` has {arm!r}: arms of the service have text as names, such as {str(arm)!r}")
-    return listed
+    return every
 
 
 def _agent(agent: AgentLike | None) -> Mapping[str, Any] | None:
-    if isinstance(agent, str):
-        return {"kind": agent}
-    if isinstance(agent, Agent):
-        return agent.config
-    if isinstance(agent, type) and issubclass(agent, Agent):
-        return {"kind": agent.kind}
-    if agent is None or isinstance(agent, Mapping):
-        return agent
+    declared = agent_declaration(agent)
+    if declared is None or isinstance(declared, Mapping):
+        return declared
     raise TypeError(f"`agent` is {agent!r}: must be a kind of agent, or a dictionary with `kind`")
 
 

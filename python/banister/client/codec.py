@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-from .._guardrail import Guardrail, Reward
+from .._plain import finite, refused
+from .._plain import plain as as_plain
 from .answers import Policy
 from .errors import ServiceError
 
@@ -22,24 +21,8 @@ T = TypeVar("T")
 
 
 def plain(value: Any, field: str) -> Any:
-    """Returns the same as JSON's own types; arrays become lists. NaN and infinities are refused."""
-    if isinstance(value, (Guardrail, Reward)):
-        value = value.to_dict()
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return finite(value, field)
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner, f"{field}.{key}") for key, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [plain(inner, f"{field}[{i}]") for i, inner in enumerate(value)]
-    if hasattr(value, "to_numpy"):
-        return plain(value.to_numpy(), field)
-    if isinstance(value, AbstractSet):
-        raise TypeError(f"`{field}` is a {type(value).__name__}, which has no order: give a list")
-    raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): cannot be sent as JSON")
+    """Returns the same as JSON's own types: rows of tables go by their numbers, not their labels."""
+    return as_plain(value, field, ("to_numpy", "to_dict", "tolist"))
 
 
 def number(value: Any, field: str) -> float:
@@ -47,23 +30,15 @@ def number(value: Any, field: str) -> float:
     if (isinstance(value, np.ndarray) and value.ndim == 0) or isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (int, float)):
-        raise TypeError(f"`{field}` is {value!r} ({type(value).__name__}): must be a number")
+        raise refused(field, value, "must be a number")
     return finite(float(value), field)
-
-
-def finite(value: float, field: str) -> float:
-    """Returns the number itself, unless it is NaN or infinite."""
-    if not math.isfinite(value):
-        shown = "NaN" if math.isnan(value) else str(value)
-        raise ValueError(f"`{field}` is {shown}: only finite numbers are allowed")
-    return value
 
 
 def numbers(values: Any, field: str) -> list[float]:
     """Returns a row of finite numbers."""
     row = plain(values, field)
     if not isinstance(row, list):
-        raise TypeError(f"`{field}` is {row!r} ({type(row).__name__}): must be a row of numbers")
+        raise refused(field, row, "must be a row of numbers")
     return [number(value, f"{field}[{i}]") for i, value in enumerate(row)]
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from .._extra import extra
 from .._features import Features
+from .._plain import finite
 from .._tables import Table, is_missing
 from ..offline.log import Log, LogLike
-from .codec import finite
 from .types import Experiment
 
 CSV = "text/csv"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _native
 from .._extra import extra
-from .._guardrail import Direction, GuardrailLike, RewardLike
+from .._guardrail import Direction, GuardrailLike, RewardLike, listed
 from .._html import aligned, number, page
 from .._html import interval as _interval
 from .._tables import lift_columns, numbers
@@ -238,8 +238,8 @@ def evaluate(
           spend   0.15  [0.1238, 0.1768]  ≤ 0.3: kept
           effective sample size 345)
     """
-    listed = _listed(guardrails)
-    log = as_log(log, [name for name, _ in listed if isinstance(name, str)])
+    named = _named(guardrails)
+    log = as_log(log, [name for name, _ in named if isinstance(name, str)])
     target = probabilities(log, policy)
     options = {
         "estimator": estimator,
@@ -252,7 +252,7 @@ def evaluate(
         "resamples": resamples,
         "seed": seed,
     }
-    declared = _ordered(listed, log)
+    declared = _ordered(named, log)
     if model is not None and estimator in ("ips", "snips"):
         raise ValueError(f'`model` is given: {estimator!r} has none, use estimator "dr" or "dm"')
     predictions = None if model is None else _predictions(model, log)
@@ -309,14 +309,14 @@ def lift(
         >>> bool(found["difference_lower"][0] > 0.25)
         True
     """
-    listed = _listed(guardrails)
-    log = as_log(log, [name for name, _ in listed if isinstance(name, str)])
+    named = _named(guardrails)
+    log = as_log(log, [name for name, _ in named if isinstance(name, str)])
     found = _native.evaluate_log(
         log,
         log.number(safe, "safe"),
         model=None,
         reward=reward,
-        guardrails=list(_ordered(listed, log).values()),
+        guardrails=list(_ordered(named, log).values()),
         options={"confidence": confidence, "min_pscore": min_pscore},
         lift=form,
     )
@@ -334,24 +334,21 @@ def _estimate(found: Mapping[str, Any], log: Log) -> Estimate:
     return Estimate(**{**found, **pairs, "never_played": never})
 
 
-def _listed(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[tuple[Any, Any]]:
+def _named(guardrails: GuardrailLike | Sequence[GuardrailLike] | None) -> list[tuple[Any, Any]]:
     """Returns the guardrails, each after its name."""
-    if guardrails is None:
-        return []
-    is_one = isinstance(guardrails, Mapping) or hasattr(guardrails, "to_dict")
-    every = [guardrails] if is_one else list(cast("Sequence[Any]", guardrails))
+    every = listed(guardrails)
     return [(one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None), one) for one in every]
 
 
-def _ordered(listed: list[tuple[Any, Any]], log: Log) -> dict[str, Any]:
+def _ordered(named: list[tuple[Any, Any]], log: Log) -> dict[str, Any]:
     """Returns the guardrails by name, in the order of the log's costs."""
-    for i, (name, _) in enumerate(listed):
+    for i, (name, _) in enumerate(named):
         if name not in log.guardrails:
             known = ", ".join(log.guardrails) or "none"
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: the log's costs are {known}")
-        if name in (other for other, _ in listed[:i]):
+        if name in (other for other, _ in named[:i]):
             raise ValueError(f"`guardrails[{i}].name` is {name!r}: it is there already")
-    given = dict(listed)
+    given = dict(named)
     return {name: given[name] for name in log.guardrails if name in given}
 
 

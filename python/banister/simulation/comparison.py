@@ -9,10 +9,11 @@ from typing import Any, ClassVar, TypeAlias
 
 from .. import _native
 from .._figure import Figure, chosen
+from .._guardrail import listed
 from .._progress import bar
 from .._types import Int
 from .environment import Environment, is_gym
-from .run import Agents, SimulationResult, declared_agents
+from .run import Agents, SimulationResult, declared_agents, plain
 from .table import TableEnvironment
 
 SuiteLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
@@ -158,18 +159,14 @@ def _experiment(given: Mapping[str, Any]) -> dict[str, Any]:
         experiment["guardrail"] = experiment.pop("guardrails")
     environment = experiment.get("environment")
     if isinstance(environment, TableEnvironment):
-        given_rails: Any = experiment.get("guardrail") or []
-        one_rail = hasattr(given_rails, "to_dict") or isinstance(given_rails, Mapping)
-        environment = environment.of_guardrails([given_rails] if one_rail else given_rails)
-        experiment["environment"] = environment
+        environment = experiment["environment"] = environment.of_guardrails(listed(experiment.get("guardrail")))
     if not isinstance(environment, Mapping):
         raise TypeError(
             f"`suite` has the environment {environment!r}: must be a declaration such as {{'kind': "
             f"'bernoulli', ...}}{_hint(environment)}"
         )
-    rails = experiment.get("guardrail")
-    if hasattr(rails, "to_dict") or isinstance(rails, Mapping):
-        experiment["guardrail"] = [rails]
+    if experiment.get("guardrail") is not None:
+        experiment["guardrail"] = listed(experiment["guardrail"])
     if experiment.get("agent") is not None:
         experiment["agent"] = declared_agents(experiment["agent"])
         for agent in experiment["agent"]:
@@ -272,7 +269,14 @@ class ComparisonResult(SimulationResult):
     @property
     def points(self) -> list[dict[str, Any]]:
         """Points of `plot`: per instance and agent regret and violation, each (mean, low, high)."""
-        return self._compared.points
+        board = plain(self.leaderboard)
+
+        def ends(name: str) -> list[Any]:
+            return [list(one) for one in zip(*(board[name + end] for end in ("", "_low", "_high")), strict=True)]
+
+        columns = {name: board[name] for name in ("instance", "agent", "group")}
+        columns |= {name: ends(name) for name in ("regret", "violation_share")}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all of it as plain values, for JSON: `instances`, `points`, and the columns of every table."""

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from .. import _native
-from .._agent import Agent
+from .._agent import Agent, declaration
 from .._extra import extra
 from .._figure import Figure, chosen
 from .._guardrail import GuardrailLike, RewardLike
+from .._guardrail import listed as as_list
 from .._progress import bar
 from .._types import Int
 from .environment import Environment, GymEnvironment, is_gym, problem_of
@@ -50,14 +51,9 @@ class Experiment:
         return _native.Experiment(**vars(self))
 
 
-def declared_agent(agent: AgentLike, label: str | None = None) -> Any:
+def declared_agent(agent: Any, label: str | None = None) -> Any:
     """Returns a declaration, or a pair of a label and what makes an agent."""
-    if isinstance(agent, str):
-        agent = {"kind": agent}
-    elif isinstance(agent, type) and issubclass(agent, Agent):
-        agent = {"kind": agent.kind}
-    elif isinstance(agent, Agent):
-        agent = agent.config
+    agent = declaration(agent)
     if isinstance(agent, Mapping):
         return {**agent, "label": label} if label is not None else dict(agent)
     if not callable(agent):
@@ -116,9 +112,7 @@ def declare(
         return argument if argument is not None else own
 
     listed = chosen(agents, "agent")
-    rails = chosen(guardrails, "guardrail" if "guardrail" in brought else "guardrails")
-    one_rail = hasattr(rails, "to_dict") or isinstance(rails, Mapping)
-    rails = [rails] if one_rail else list(rails or [])
+    rails = as_list(chosen(guardrails, "guardrail" if "guardrail" in brought else "guardrails"))
     if isinstance(environment, TableEnvironment):
         environment = environment.of_guardrails(rails)
     given = {key: value for key, value in run.items() if value is not None}
@@ -246,7 +240,7 @@ class SimulationResult:
 
         What is unknown is None.
         """
-        tables = {name: _plain(self.table(name).columns()) for name in self._TABLES}
+        tables = {name: plain(self.table(name).columns()) for name in self._TABLES}
         return {"instances": self.instances, **tables}
 
     def table(self, table: str = "curves") -> _native.ResultTable:
@@ -297,8 +291,8 @@ class SimulationResult:
         return summary_html(self)
 
 
-def _plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Columns as lists, without NaN."""
+def plain(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Returns columns as lists, None for what is NaN."""
 
     def known(column: Any) -> list[Any]:
         values = column.tolist() if hasattr(column, "tolist") else list(column)

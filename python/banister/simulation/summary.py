@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._html import note, number, page
+from .._html import aligned, note, number, page
 
 if TYPE_CHECKING:
     from .comparison import ComparisonResult
@@ -45,7 +44,7 @@ _BOARD = (
 
 def summary(result: SimulationResult) -> str:
     """Returns one line per instance and agent."""
-    return "\n".join(_aligned([_HEAD, *_results(result)]))
+    return "\n".join(line[2:] for line in aligned([_HEAD, *_results(result)], words=2))
 
 
 def summary_html(result: SimulationResult) -> str:
@@ -83,10 +82,10 @@ def leaderboards(result: ComparisonResult) -> str:
     """Returns one leaderboard per instance, by promise."""
     boards = _boards(result)
     # One set of widths for all: boards under each other are compared.
-    lines = _aligned([_BOARD, *(row for _, rows in boards for row in rows)])
+    lines = aligned([_BOARD, *(row for _, rows in boards for row in rows)], words=2)
     text, at = [], 1
     for name, rows in boards:
-        text += [name, f"  {lines[0]}", *(f"  {line}" for line in lines[at : at + len(rows)]), ""]
+        text += [name, lines[0], *lines[at : at + len(rows)], ""]
         at += len(rows)
     return "\n".join([*text, *_notes(result)]).rstrip()
 
@@ -136,19 +135,6 @@ def _notes(result: ComparisonResult) -> list[str]:
     if absent:
         notes.append(f"skipped, as they do not support the instance: {absent} (see .left_out)")
     return notes
-
-
-def _aligned(rows: Sequence[Row]) -> list[str]:
-    """Rows of cells as lines: the first two cells are words, the others numbers."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return [line.rstrip() for line in lines]
 
 
 def _share(share: float) -> str:
