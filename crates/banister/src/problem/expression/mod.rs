@@ -381,7 +381,9 @@ impl Problem {
     fn bounded(&self, name: &str) -> Result<(usize, SignalConfig), Error> {
         let found = self.source(name)?;
         if found.1.sub_gaussian.is_some() || found.1.cap.is_some() {
-            let allowed = "must have a `range` that no observation leaves";
+            let allowed = format!(
+                "`signals.{name}` must have a `range` that no observation leaves, and no `cap` or `sub_gaussian`"
+            );
             return Err(Error::invalid("", name, allowed));
         }
         Ok(found)
