@@ -135,6 +135,23 @@ impl Agent {
         py.detach(|| work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
+    /// Tells the agent of a change of an arm, by name or number.
+    fn change_arm<'e>(
+        &self,
+        py: Python<'_>,
+        arm: &Bound<'_, PyAny>,
+        event: impl FnOnce(usize) -> Event<'e> + Send,
+    ) -> PyResult<()> {
+        let allowed = "must be the name of an arm or its number";
+        let arm = build::arm(arm, self.naming, "arm", allowed)?;
+        self.with(py, true, |state| {
+            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
+            (state.session.agent.apply(&event(number))).map_err(raise)?;
+            state.refresh_arms();
+            Ok(())
+        })?
+    }
+
     fn of(&self, action: &Bound<'_, PyAny>) -> PyResult<Of> {
         if let Ok(decision) = action.cast_exact::<Decision>() {
             return Ok(Of::Earlier(decision.clone().unbind()));
@@ -574,15 +591,7 @@ impl Agent {
 
     /// Stops offering an arm, by name or number. Its late outcomes are still accepted.
     fn retire_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
-        let allowed = "must be the name of an arm or its number";
-        let arm = build::arm(arm, self.naming, "arm", allowed)?;
-        self.with(py, true, |state| {
-            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let retired = state.session.agent.apply(&Event::ArmRetired(number));
-            retired.map_err(raise)?;
-            state.refresh_arms();
-            Ok(())
-        })?
+        self.change_arm(py, arm, Event::ArmRetired)
     }
 
     /// Sets other weights of an arm, by name or number: a dictionary by guardrail, then by signal. They count
@@ -593,26 +602,14 @@ impl Agent {
         arm: &Bound<'_, PyAny>,
         weights: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let allowed = "must be the name of an arm or its number";
-        let arm = build::arm(arm, self.naming, "arm", allowed)?;
         let weights = self::weights(weights)?;
-        self.with(py, true, |state| {
-            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let told = state.session.agent.apply(&Event::Weights(number, &weights));
-            told.map_err(raise)
-        })?
+        self.change_arm(py, arm, |number| Event::Weights(number, &weights))
     }
 
     /// Forgets an arm, by name or number, that is known to have changed: what was learned of it, and outcomes of its
     /// decisions so far that come later.
     fn forget_arm(&self, py: Python<'_>, arm: &Bound<'_, PyAny>) -> PyResult<()> {
-        let allowed = "must be the name of an arm or its number";
-        let arm = build::arm(arm, self.naming, "arm", allowed)?;
-        self.with(py, true, |state| {
-            let number = arm.or_else(|name| build::place(&state.names(), &name, "arm"))?;
-            let changed = state.session.agent.apply(&Event::ArmChanged(number));
-            changed.map_err(raise)
-        })?
+        self.change_arm(py, arm, Event::ArmChanged)
     }
 
     /// Returns the estimates of the arms, or the actions on offer: a dictionary of columns
