@@ -131,6 +131,7 @@ class Agent:
         segment: SegmentLike | None = None,
         time: Time | None = None,
     ) -> None: ...
+    def cancel(self, decision: Decision) -> None: ...
     def decide_batch(
         self,
         size: Int | None = None,

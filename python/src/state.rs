@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::decision::{ActionSet, AlarmText, Decision, Naming, Policy};
-use crate::error::refused;
+use crate::error::{raise, refused};
 use crate::fork::{mixed, process};
 
 /// Decisions of one call whose outcomes may come in any order: what segments share waits for about as many.
@@ -413,13 +413,26 @@ impl AgentState {
     ) -> PyResult<()> {
         let draws: SmallVec<[&Draw<_>; 1]> = decisions.iter().map(|one| &one.draw).collect();
         let taken = self.session.observe(&draws, rewards, costs);
-        taken.map_err(|error| match error {
-            Error::ForeignDecision { .. } | Error::SecondOutcome { .. } => {
-                PyValueError::new_err(format!("`{argument}` has {error}"))
-            }
-            error => refused(error, &self.set.costs, rewards, costs),
+        taken.map_err(|error| match of_decision(&error, argument) {
+            Some(own) => own,
+            None => refused(error, &self.set.costs, rewards, costs),
         })
     }
+
+    /// Gives up a decision that will have no outcome.
+    pub(crate) fn cancel(&mut self, decision: &Decision) -> PyResult<()> {
+        let given_up = self.session.cancel(&decision.draw);
+        given_up.map_err(|error| of_decision(&error, "decision").unwrap_or_else(|| raise(error)))
+    }
+}
+
+/// The exception for a decision that is not this agent's, or has an outcome; `argument` is the one that it was given by.
+fn of_decision(error: &Error, argument: &str) -> Option<PyErr> {
+    let is_of_one = matches!(
+        error,
+        Error::ForeignDecision { .. } | Error::SecondOutcome { .. }
+    );
+    is_of_one.then(|| PyValueError::new_err(format!("`{argument}` has {error}")))
 }
 
 /// Describes an alarm in words; `described` is the last one.

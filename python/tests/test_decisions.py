@@ -139,6 +139,20 @@ def test_an_outcome_counts_once() -> None:
     assert agent.outcomes == 1, "who forgot everything may learn it again"
 
 
+def test_a_cancelled_decision_has_no_outcome() -> None:
+    agent = opb()
+    one, two = agent.decide(), agent.decide()
+    agent.cancel(one)
+    with pytest.raises(ValueError, match="`action` has decision 1, whose outcome was taken before"):
+        agent.observe(one, 1.0, 0.0)
+    agent.observe(two, 1.0, 0.0)
+    with pytest.raises(ValueError, match="`decision` has decision 2, whose outcome"):
+        agent.cancel(two)
+    with pytest.raises(ValueError, match="`decision` has decision 1 of another agent"):
+        agent.cancel(opb().decide())
+    assert agent.outcomes == 1
+
+
 def test_every_decision_of_many_counts_once_in_any_order() -> None:
     agent = opb()
     rng = np.random.default_rng(0)

@@ -415,6 +415,18 @@ impl Agent {
         })?
     }
 
+    /// Gives up a decision that was not carried out, or whose outcome will never come: it can have none after that. A
+    /// decision that is dropped before the agent's next call is given up by itself.
+    ///
+    /// >>> import banister
+    /// >>> agent = banister.Opb(["control", "bold"])
+    /// >>> decision = agent.decide()
+    /// >>> agent.cancel(decision)
+    fn cancel(&self, py: Python<'_>, decision: &Bound<'_, Decision>) -> PyResult<()> {
+        let decision = decision.get();
+        self.with(py, false, |state| state.cancel(decision))?
+    }
+
     /// Makes many decisions at once, without learning in between.
     ///
     /// `size`: that many draws from the policy for the arms or the actions on offer. `actions`: an

@@ -264,6 +264,18 @@ impl<T> Session<T> {
         Ok(())
     }
 
+    /// Gives up a draw that will have no outcome: it was not carried out, or its time to live is over.
+    pub fn cancel(&mut self, draw: &Draw<T>) -> Result<(), Error> {
+        self.give_up_dropped()?;
+        self.numbers.check(&[draw])?;
+        if draw.number > self.numbers.restarted_after {
+            let pending = draw.published.pending(draw.number, draw.action);
+            (self.agent).apply(&Event::Lost(&pending))?;
+        }
+        self.numbers.note_outcome(draw.number);
+        Ok(())
+    }
+
     /// Takes outcomes by their actions, which are those of the last decision or of a log: all, or none if one is refused.
     pub fn observe_by_arm<'a>(
         &mut self,

@@ -88,6 +88,22 @@ fn an_agent_is_told_of_draws_at_once_and_of_dropped_ones_at_the_next_call() {
 }
 
 #[test]
+fn a_draw_that_is_cancelled_has_no_outcome() {
+    let (mut session, said) = recorded();
+    let (one, two) = (draw(&mut session, 1), draw(&mut session, 0));
+    session.cancel(&one).unwrap();
+    assert_eq!(all(&said), ["drawn 1 1", "drawn 2 0", "lost 1 1"]);
+    let late = session.observe(&[&one], &[1.0], &[]).unwrap_err();
+    assert!(
+        matches!(late, Error::SecondOutcome { number: 1, .. }),
+        "{late}"
+    );
+    session.observe(&[&two], &[1.0], &[]).unwrap();
+    assert!(session.cancel(&two).is_err());
+    assert_eq!(all(&said), ["outcome 2"]);
+}
+
+#[test]
 fn draws_that_come_back_by_their_arm_are_not_waited_for() {
     let (mut session, said) = recorded();
     let round = Round::default();
