@@ -12,44 +12,31 @@ pub(crate) struct DelayQueue {
     ranges: Vec<[u64; 2]>,
     is_by_segment: bool,
     batch: u64,
-    guardrails: usize,
     /// One per round until the longest delay.
-    slots: Vec<Slot>,
+    slots: Vec<Vec<Late>>,
     /// Arrived but not handed over yet.
-    waiting: Slot,
+    waiting: Vec<Late>,
+    /// Handed over: room for the next ones, so that nothing is allocated once warm.
+    free: Vec<Late>,
 }
 
-/// An outcome on its way, but for its features and costs.
-#[derive(Clone, Copy)]
+/// An outcome on its way.
+#[derive(Default, Clone)]
 struct Late {
     decision: u64,
     action: usize,
     segment: Option<usize>,
-    /// Length of its features or of its context.
-    length: usize,
+    /// Features of its action, or its context.
+    features: Vec<f64>,
     in_context: bool,
     reward: f64,
-    is_claimed: bool,
-}
-
-/// Outcomes due in the same round.
-#[derive(Default, Clone)]
-struct Slot {
-    outcomes: Vec<Late>,
-    /// The features of all outcomes in a row, and the costs.
-    features: Vec<f64>,
     costs: Vec<f64>,
-    /// Those of unwatched agents make no claims.
+    /// Those of unwatched agents make none.
     claims: Vec<Claim>,
 }
 
 impl DelayQueue {
-    pub(crate) fn new(
-        run: &RunConfig,
-        arms: &[String],
-        segments: &[String],
-        guardrails: usize,
-    ) -> Self {
+    pub(crate) fn new(run: &RunConfig, arms: &[String], segments: &[String]) -> Self {
         let own = run.delay.ranges();
         let is_by_segment = !run.delay.is_of(arms);
         let names = if is_by_segment { segments } else { arms };
@@ -62,9 +49,9 @@ impl DelayQueue {
             },
             is_by_segment,
             batch: run.batch,
-            guardrails,
-            slots: vec![Slot::default(); longest as usize + 1],
-            waiting: Slot::default(),
+            slots: vec![Vec::new(); longest as usize + 1],
+            waiting: Vec::new(),
+            free: Vec::new(),
         }
     }
 
@@ -90,25 +77,19 @@ impl DelayQueue {
             // The multiply-shift map of 64 random bits onto least..=most.
             late += ((u128::from(rng.next_u64()) * u128::from(most - least + 1)) >> 64) as u64;
         }
-        let count = self.slots.len() as u64;
-        let slot = &mut self.slots[((t + late) % count) as usize];
         let (features, in_context) = match outcome.choice {
             Choice::Arms => (&[][..], false),
             Choice::Offered(features) => (features, false),
             Choice::Context(context) => (context, true),
         };
-        slot.outcomes.push(Late {
-            decision: t + 1,
-            action: outcome.action,
-            segment,
-            length: features.len(),
-            in_context,
-            reward: outcome.reward,
-            is_claimed: outcome.claims.is_some(),
-        });
-        slot.features.extend_from_slice(features);
-        slot.costs.extend_from_slice(outcome.costs);
-        (slot.claims).extend_from_slice(outcome.claims.unwrap_or_default());
+        let mut own = self.free.pop().unwrap_or_default();
+        (own.decision, own.action, own.segment) = (t + 1, outcome.action, segment);
+        (own.in_context, own.reward) = (in_context, outcome.reward);
+        refill(&mut own.features, features);
+        refill(&mut own.costs, outcome.costs);
+        refill(&mut own.claims, outcome.claims.unwrap_or_default());
+        let count = self.slots.len() as u64;
+        self.slots[((t + late) % count) as usize].push(own);
     }
 
     /// Delivers to the agent what is due after round `t`.
@@ -119,42 +100,32 @@ impl DelayQueue {
         segments: &[String],
     ) -> Result<(), Error> {
         let count = self.slots.len() as u64;
-        let due = &mut self.slots[(t % count) as usize];
-        self.waiting.outcomes.append(&mut due.outcomes);
-        self.waiting.features.append(&mut due.features);
-        self.waiting.costs.append(&mut due.costs);
-        self.waiting.claims.append(&mut due.claims);
+        self.waiting.append(&mut self.slots[(t % count) as usize]);
         if !(t + 1).is_multiple_of(self.batch) {
             return Ok(());
         }
-        let (mut features, mut costs) = (&self.waiting.features[..], &self.waiting.costs[..]);
-        let mut claims = self.waiting.claims.chunks_exact(self.guardrails.max(1));
-        let mut claimed = |late: &Late| late.is_claimed.then(|| claims.next()).flatten();
-        for late in &self.waiting.outcomes {
-            let (x, later) = features.split_at(late.length);
-            let (c, others) = costs.split_at(self.guardrails);
+        for own in self.waiting.drain(..) {
+            let features = &own.features[..];
             agent.apply(&Event::Outcome(&Outcome {
-                action: late.action,
-                choice: if late.in_context {
-                    Choice::Context(x)
-                } else if x.is_empty() {
+                choice: if own.in_context {
+                    Choice::Context(features)
+                } else if features.is_empty() {
                     Choice::Arms
                 } else {
-                    Choice::Offered(x)
+                    Choice::Offered(features)
                 },
-                segment: late.segment.map(|segment| segments[segment].as_str()),
-                reward: late.reward,
-                costs: c,
-                origin: Origin::Announced(late.decision),
-                time: None,
-                claims: claimed(late),
+                segment: own.segment.map(|segment| segments[segment].as_str()),
+                origin: Origin::Announced(own.decision),
+                claims: (!own.claims.is_empty()).then_some(&own.claims),
+                ..Outcome::of_arm(own.action, own.reward, &own.costs)
             }))?;
-            (features, costs) = (later, others);
+            self.free.push(own);
         }
-        self.waiting.outcomes.clear();
-        self.waiting.features.clear();
-        self.waiting.costs.clear();
-        self.waiting.claims.clear();
         Ok(())
     }
+}
+
+fn refill<T: Copy>(room: &mut Vec<T>, from: &[T]) {
+    room.clear();
+    room.extend_from_slice(from);
 }

@@ -67,7 +67,6 @@ impl Episode {
                 config,
                 &experiment.problem.declared.arms,
                 environment.segments(),
-                guardrails,
             ),
             inspector: experiment.agents[agent].1.inspector(guardrails),
             pulls: vec![0; experiment.pull_slots().len()],
