@@ -214,7 +214,7 @@ def test_a_token_has_a_scope_an_end_and_limits(serve):
     for name in ["arms", "checkout-1", "checkout-2"]:
         server.post("/v1/experiments", ARMS | {"name": name}).ok(201)
     admin = server.make_token("admin", "the-admin")
-    flags = ["--experiments", "checkout-*,new", "--rate", "1000", "--work", "0.5"]
+    flags = ["--experiments", "checkout-*,new", "--rate", "1000"]
     # Ends while the test looks on.
     brief = make_token(server.data_dir, "read", "brief", "--expires", "4s")
     scoped = make_token(server.data_dir, "admin", "scoped", *flags, "--expires", "2999-01-01T00:00:00Z")
@@ -248,7 +248,7 @@ def test_a_token_has_a_scope_an_end_and_limits(serve):
     wait_for(lambda: role_of(server, brief) is None, "end of the token")
     assert "expired" in server.get("/v1/whoami", token=brief).problem(401)["detail"]
     head, *rows = banisterd("token", "list", "--data-dir", server.data_dir).stdout.splitlines()
-    columns = ["name", "role", "experiments", "expires", "rate", "bytes", "work", "created"]
+    columns = ["name", "role", "experiments", "expires", "rate", "created"]
     assert head.split() == columns
     table = {row.split()[0]: row for row in rows}
     assert "(over)" in table["brief"] and "checkout-*,new" in table["scoped"] and "1000" in table["scoped"]

@@ -56,8 +56,8 @@ pub use state::{
     period_bounds,
 };
 pub use store::{
-    Begun, Database, Found, Key, PostgresLog, Quota, REVOKED, Readers, Role, Scope, Snapshot, Span,
-    Store, StoreError, StoredToken, Token, parse_expiry,
+    Begun, Database, Found, Key, PostgresLog, REVOKED, Readers, Role, Scope, Snapshot, Span, Store,
+    StoreError, StoredToken, Token, parse_expiry,
 };
 pub use time::Timestamp;
 pub use writer::{Busy, Meter, Monitor, Options, Work, Writer, WriterHandle};

@@ -272,7 +272,7 @@ async fn admit(
         }
     };
     let experiment = experiment.filter(|_| is_limited);
-    let charged = app.limits.charged(who, principal.quota, experiment);
+    let charged = app.limits.charged(who, principal.rate, experiment);
     app.limits.admit(&charged, bytes.unwrap_or(0), now)?;
     Ok(Some((principal, charged)))
 }

@@ -121,12 +121,6 @@ pub struct NewToken {
     /// Requests per second; 0: unlimited [default: the service's]
     #[arg(long, value_name = "N")]
     pub rate: Option<f64>,
-    /// Bytes of bodies per second; 0: unlimited [default: the service's]
-    #[arg(long, value_name = "BYTES")]
-    pub bytes_rate: Option<f64>,
-    /// Seconds of computation per second; 0: unlimited [default: the service's]
-    #[arg(long, value_name = "SECONDS")]
-    pub work: Option<f64>,
     #[command(flatten)]
     pub place: LogPlace,
 }

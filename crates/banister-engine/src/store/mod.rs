@@ -16,7 +16,7 @@ pub use readers::Readers;
 pub use token::{Role, Scope, Token, parse_expiry};
 
 /// Layout of the tables.
-const LAYOUT_VERSION: i32 = 3;
+const LAYOUT_VERSION: i32 = 4;
 
 /// Most connections that read a file at a time.
 const MOST_SQLITE_READERS: usize = 16;
@@ -303,18 +303,8 @@ pub struct StoredToken {
     pub scope: Option<String>,
     /// End of its life; `None`: never.
     pub expires: Option<Timestamp>,
-    pub quota: Quota,
-}
-
-/// Limits of a token; `None` where the server's own holds.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Quota {
-    /// Requests per second.
+    /// Requests per second; `None` where the service's own limit holds.
     pub rate: Option<f64>,
-    /// Bytes per second.
-    pub bytes_rate: Option<f64>,
-    /// Work per second.
-    pub work: Option<f64>,
 }
 
 /// Bytes of bodies that are read at once: a page ends with the event that reaches them, so that memory does

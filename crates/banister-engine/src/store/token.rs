@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use super::{Quota, StoredToken};
+use super::StoredToken;
 use crate::time::Timestamp;
 
 /// Role of a token. All may read.
@@ -185,7 +185,7 @@ impl Token {
             created: Timestamp::now(),
             scope: None,
             expires: None,
-            quota: Quota::default(),
+            rate: None,
         };
         Self { secret, stored }
     }

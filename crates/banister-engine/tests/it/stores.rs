@@ -3,7 +3,7 @@
 use crate::common;
 
 use banister_engine::{
-    Database, EventKind, Found, Key, Quota, REVOKED, Record, Snapshot, Span, StoredToken, Timestamp,
+    Database, EventKind, Found, Key, REVOKED, Record, Snapshot, Span, StoredToken, Timestamp,
 };
 use common::{Place, both, decision, record, report, whole, write};
 
@@ -360,11 +360,7 @@ fn tokens_are_kept_by_name(place: &Place) {
         created: Timestamp(123_456),
         scope: Some("checkout-*,ranking".into()),
         expires: Some(Timestamp(789)),
-        quota: Quota {
-            rate: Some(2.5),
-            bytes_rate: None,
-            work: Some(0.5),
-        },
+        rate: Some(2.5),
     };
     for (name, role) in [("web", "decide"), ("Ops", "admin"), ("page", "read")] {
         assert_eq!(store.add_token(&token(name, role)), Ok(true));
@@ -391,7 +387,7 @@ fn tokens_are_kept_by_name(place: &Place) {
     let plain = StoredToken {
         scope: None,
         expires: None,
-        quota: Quota::default(),
+        rate: None,
         ..token("plain", "read")
     };
     assert_eq!(store.add_token(&plain), Ok(true));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use banister_engine::{Quota, Readers, Role, Scope, StoredToken, Timestamp, Token};
+use banister_engine::{Readers, Role, Scope, StoredToken, Timestamp, Token};
 
 use crate::problem::Problem;
 
@@ -48,7 +48,7 @@ pub struct Principal {
     /// End of the token's life.
     pub expires: Option<Timestamp>,
     /// Limits of its own, in place of those of the settings.
-    pub quota: Quota,
+    pub rate: Option<f64>,
 }
 
 impl Principal {
@@ -86,7 +86,7 @@ impl TokenStore {
                 role,
                 scope: token.scope.as_deref().map(Scope::new),
                 expires: token.expires,
-                quota: token.quota,
+                rate: token.rate,
             };
             Some((token.digest, principal))
         });
@@ -136,7 +136,7 @@ impl TokenStore {
                 role: Role::Admin,
                 scope: None,
                 expires: None,
-                quota: Quota::default(),
+                rate: None,
             });
         }
         let Some(secret) = bearer(headers) else {

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::http::StatusCode;
-use banister_engine::Quota;
 
 use crate::problem::Problem;
 
@@ -134,18 +133,17 @@ impl Limits {
         !self.experiment.is_any()
     }
 
-    /// Accounts of a caller, with a quota of its own perhaps, and of an experiment. `who` is asked only if the
+    /// Accounts of a caller, with a rate of requests of its own perhaps, and of an experiment. `who` is asked only if the
     /// caller has a limit.
     pub fn charged(
         &self,
         who: impl FnOnce() -> String,
-        quota: Quota,
+        rate: Option<f64>,
         experiment: Option<&str>,
     ) -> Charged {
         let rates = Amounts {
-            requests: quota.rate.unwrap_or(self.caller.requests),
-            bytes: quota.bytes_rate.unwrap_or(self.caller.bytes),
-            work: quota.work.unwrap_or(self.caller.work),
+            requests: rate.unwrap_or(self.caller.requests),
+            ..self.caller
         };
         let caller = (!rates.is_any()).then(|| (who(), rates));
         let experiment = experiment

@@ -1,7 +1,7 @@
 //! `banisterd token`: who may use a service.
 
 use banister_engine::{
-    Quota, Role, Scope, Store, StoreError, StoredToken, Timestamp, Token, parse_expiry,
+    Role, Scope, Store, StoreError, StoredToken, Timestamp, Token, parse_expiry,
 };
 use banister_service::checked_rate;
 
@@ -43,12 +43,7 @@ fn create(new: &NewToken) -> Result<(), Failure> {
     let expires = new.expires.as_deref();
     let expires = expires.map(|text| parse_expiry(text, stored.created));
     stored.expires = expires.transpose().map_err(Failure::input)?;
-    let limit = |field, given| checked_rate(field, given).map_err(Failure::input);
-    stored.quota = Quota {
-        rate: limit("rate", new.rate)?,
-        bytes_rate: limit("bytes_rate", new.bytes_rate)?,
-        work: limit("work", new.work)?,
-    };
+    stored.rate = checked_rate("rate", new.rate).map_err(Failure::input)?;
     let mut store = open(&new.place)?;
     if !store.add_token(&token.stored).map_err(failed)? {
         return Err(Failure::input(format!(
@@ -72,16 +67,7 @@ fn list(place: &LogPlace) -> Result<(), Failure> {
         banister_terminal::say("No tokens: the service is open, on this machine only.")?;
         return Ok(());
     }
-    let head = [
-        "name",
-        "role",
-        "experiments",
-        "expires",
-        "rate",
-        "bytes",
-        "work",
-        "created",
-    ];
+    let head = ["name", "role", "experiments", "expires", "rate", "created"];
     let mut rows = vec![head.map(str::to_string)];
     rows.extend(tokens.iter().map(row));
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -96,8 +82,7 @@ fn list(place: &LogPlace) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(token: &StoredToken) -> [String; 8] {
-    let limit = |given: Option<f64>| given.map_or_else(|| "-".into(), |rate| rate.to_string());
+fn row(token: &StoredToken) -> [String; 6] {
     let expires = token.expires.map(|time| {
         if time <= Timestamp::now() {
             format!("{time} (over)")
@@ -110,9 +95,9 @@ fn row(token: &StoredToken) -> [String; 8] {
         token.role.clone(),
         token.scope.clone().unwrap_or_else(|| "all".into()),
         expires.unwrap_or_else(|| "never".into()),
-        limit(token.quota.rate),
-        limit(token.quota.bytes_rate),
-        limit(token.quota.work),
+        token
+            .rate
+            .map_or_else(|| "-".into(), |rate| rate.to_string()),
         token.created.to_string(),
     ]
 }

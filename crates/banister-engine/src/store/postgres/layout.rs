@@ -52,9 +52,7 @@ CREATE TABLE tokens (
   created BIGINT NOT NULL,
   scope TEXT,
   expires BIGINT,
-  rate DOUBLE PRECISION,
-  bytes_rate DOUBLE PRECISION,
-  work DOUBLE PRECISION
+  rate DOUBLE PRECISION
 );
 "#;
 

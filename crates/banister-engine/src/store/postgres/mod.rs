@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, SimpleQueryMessage, Statement};
 
 use super::{
-    Begun, Found, Key, PAGE_BYTES, PostgresLog, Quota, REVOKED, Snapshot, Span, Store, StoreError,
+    Begun, Found, Key, PAGE_BYTES, PostgresLog, REVOKED, Snapshot, Span, Store, StoreError,
     StoredToken, miscounted, number,
 };
 use crate::events::{EventKind, Record};
@@ -375,7 +375,7 @@ impl Store for Postgres {
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
         let rows = self.rows(
-            "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+            "SELECT name, role, digest, created, scope, expires, rate \
              FROM tokens ORDER BY name",
             &[],
         )?;
@@ -388,11 +388,7 @@ impl Store for Postgres {
                 created: Timestamp(column(row, 3)?),
                 scope: column(row, 4)?,
                 expires: column::<Option<i64>>(row, 5)?.map(Timestamp),
-                quota: Quota {
-                    rate: column(row, 6)?,
-                    bytes_rate: column(row, 7)?,
-                    work: column(row, 8)?,
-                },
+                rate: column(row, 6)?,
             })
         };
         rows.iter().map(token).collect()
@@ -400,8 +396,8 @@ impl Store for Postgres {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let sql = "INSERT INTO tokens \
-             (name, role, digest, created, scope, expires, rate, bytes_rate, work) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+             (name, role, digest, created, scope, expires, rate) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) \
              ON CONFLICT (name) DO NOTHING";
         let digest: &[u8] = &token.digest;
         let values: Parameters = &[
@@ -411,9 +407,7 @@ impl Store for Postgres {
             &token.created.0,
             &token.scope,
             &token.expires.map(|time| time.0),
-            &token.quota.rate,
-            &token.quota.bytes_rate,
-            &token.quota.work,
+            &token.rate,
         ];
         Ok(self.execute(sql, values)? == 1)
     }

@@ -12,8 +12,8 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
-    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, Quota, REVOKED, Snapshot, Span, Store,
-    StoreError, StoredToken, miscounted, new_id, unknown_layout,
+    Begun, Found, Key, LAYOUT_VERSION, PAGE_BYTES, REVOKED, Snapshot, Span, Store, StoreError,
+    StoredToken, miscounted, new_id, unknown_layout,
 };
 use crate::events::{EventKind, Record};
 use crate::time::Timestamp;
@@ -56,9 +56,7 @@ CREATE TABLE tokens (
   created INTEGER NOT NULL,
   scope TEXT,
   expires INTEGER,
-  rate REAL,
-  bytes_rate REAL,
-  work REAL
+  rate REAL
 ) STRICT;
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL) STRICT;
 ";
@@ -458,7 +456,7 @@ impl Store for Sqlite {
 
     fn tokens(&mut self) -> Result<Vec<StoredToken>, StoreError> {
         let mut select = (self.connection).prepare_cached(
-            "SELECT name, role, digest, created, scope, expires, rate, bytes_rate, work \
+            "SELECT name, role, digest, created, scope, expires, rate \
                  FROM tokens ORDER BY name",
         )?;
         let tokens = select.query_map([], |row| {
@@ -469,11 +467,7 @@ impl Store for Sqlite {
                 created: Timestamp(row.get(3)?),
                 scope: row.get(4)?,
                 expires: row.get::<_, Option<i64>>(5)?.map(Timestamp),
-                quota: Quota {
-                    rate: row.get(6)?,
-                    bytes_rate: row.get(7)?,
-                    work: row.get(8)?,
-                },
+                rate: row.get(6)?,
             })
         });
         tokens?.map(|token| Ok(token?)).collect()
@@ -481,7 +475,7 @@ impl Store for Sqlite {
 
     fn add_token(&mut self, token: &StoredToken) -> Result<bool, StoreError> {
         let added = self.execute(
-            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
+            "INSERT INTO tokens VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
             params![
                 token.name,
                 token.role,
@@ -489,9 +483,7 @@ impl Store for Sqlite {
                 token.created.0,
                 token.scope,
                 token.expires.map(|time| time.0),
-                token.quota.rate,
-                token.quota.bytes_rate,
-                token.quota.work,
+                token.rate,
             ],
         );
         Ok(added? == 1)
