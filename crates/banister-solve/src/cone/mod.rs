@@ -10,7 +10,7 @@
 //! C_φ (C). `pairs.rs` scans the first two, `sweep.rs` the third with the linear problems of
 //! `linear.rs`, each leaving out only what a bound rules out.
 //!
-//! Several guardrails: `several.rs` splits the directions of (s'π, Zπ) into nodes, on each of which
+//! Several guardrails: `branch_and_bound.rs` splits the directions of (s'π, Zπ) into nodes, on each of which
 //! the norm of the objective has a concave bound; the convex problem that leaves is solved with all
 //! guardrails by `linear.rs`. Nodes end when their bound falls to the best policy.
 //!
@@ -22,14 +22,15 @@
 //! | `policy.rs`, `search.rs` | the best policy, checked against the problem, its shadow prices; the proof so far |
 //! | `kkt.rs`, `linear.rs` | a linear objective over the cone, by active sets, with its proof |
 //! | `sweep.rs` | all directions φ, closed by bounds or left to the pairs |
-//! | `pairs.rs` | single actions, F̄, and the pairs that no bound rules out |
-//! | `several.rs` | several guardrails: branch and bound over directions |
+//! | `pairs.rs` | single actions, and the pairs that no bound rules out |
+//! | `branch_and_bound.rs` | several guardrails: branch and bound over directions |
 //! | `solver.rs` | the search as a whole |
 //!
 //! Every bound is computed from all actions by a formula that holds whatever led to it, so rounding
 //! and degeneracy may cost tightness, never validity; every policy is recomputed from the problem
 //! and moved towards the safe action until it meets every threshold in floating point.
 
+mod branch_and_bound;
 mod kkt;
 mod linear;
 mod pair_passes;
@@ -39,7 +40,6 @@ mod policy;
 mod problem;
 mod scaled;
 mod search;
-mod several;
 mod solver;
 mod sweep;
 

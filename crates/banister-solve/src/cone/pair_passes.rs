@@ -1,10 +1,7 @@
 //! Passes over all partners of one action: (P) of the theorem.
 
-use super::passes::{BLOCK, Lanes, chunks, chunks_mut, fold, larger};
+use super::passes::{BLOCK, chunks, chunks_mut, fold, larger};
 use crate::lanes::wide;
-
-/// Two actions beyond the guardrail that touch it at one mixture must not be lost to rounding.
-const CLOSE: f64 = 1.0 - 1e-12;
 
 /// One action of a pair, as the pair pass sees it.
 #[derive(Clone, Copy)]
@@ -108,140 +105,9 @@ wide! {
     }
 }
 
-/// Bound of every policy by a mixture of its actions: f(π) ≤ Σ_a π_a line_a.
-#[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
-    pub at: &'a [f64],
-    /// Its value at the first action of the pairs.
-    pub own: f64,
-}
-
-wide! {
-    /// Marks with 1 the partners j of i whose pair may be better than `target`, with 0 the others, and
-    /// counts them. No root is taken: at the mixture of the pair where a line is at the target, the sign
-    /// of ‖Zπ‖² − (u'π)², with that of u'π, tells on which side of it the pair uses up the guardrail.
-    ///
-    /// Two actions within the guardrail never use it up; two beyond it need X < 0 and X² > CD.
-    pub(crate) fn screen(
-        i: &End,
-        rows: &PairRows<'_>,
-        lines: &[Line<'_>; 3],
-        target: f64,
-        out: &mut [f64],
-    ) -> usize {
-        let c = i.square - i.u * i.u;
-        let within_i = (c <= 0.0) & (i.u >= 0.0);
-        let mut count = [0_u64; BLOCK];
-        let u = chunks(rows.u).iter().zip(chunks(rows.squares));
-        let at: [&[Lanes]; 3] = std::array::from_fn(|l| chunks(lines[l].at));
-        let all = u.zip(chunks(rows.gram)).enumerate();
-        for (out, (b, ((u, square), gram))) in chunks_mut(out).iter_mut().zip(all) {
-            for k in 0..BLOCK {
-                let d = square[k] - u[k] * u[k];
-                let x = gram[k] - i.u * u[k];
-                let within_j = (d <= 0.0) & (u[k] >= 0.0);
-                let (mut possible, mut some) = (true, true);
-                for l in 0..3 {
-                    // How far i is above the target, and j below it: mixed in the weights β and α
-                    // they are at the target, if both have the same sign.
-                    let alpha = lines[l].own - target;
-                    let beta = target - at[l][b][k];
-                    let q = c * (beta * beta) + 2.0 * x * (alpha * beta) + d * (alpha * alpha);
-                    // Beyond the guardrail there: outside of the cone, or in its mirror image.
-                    let mixed = beta * i.u + alpha * u[k];
-                    let mirrored = if alpha > 0.0 { mixed < 0.0 } else { mixed > 0.0 };
-                    // Seen from the end within: falling lines need more of the end beyond.
-                    let falls = if within_i { alpha > 0.0 } else { beta < 0.0 };
-                    let beyond = if falls { (q >= 0.0) | mirrored } else { (q <= 0.0) & !mirrored };
-                    let crosses = (alpha * beta > 0.0) & beyond;
-                    possible &= crosses | (alpha >= 0.0) & (beta <= 0.0);
-                    some &= (alpha > 0.0) | (beta < 0.0);
-                }
-                let crossing = (within_i ^ within_j) & possible;
-                let both = !(within_i | within_j) & some & (x < 0.0) & (x * x >= c * d * CLOSE);
-                let keep = crossing | both;
-                out[k] = if keep { 1.0 } else { 0.0 };
-                count[k] += u64::from(keep);
-            }
-        }
-        count.iter().sum::<u64>() as usize
-    }
-}
-
-/// Solves each pair of i for the guardrail: one root and one division, in vectors. `WITHIN` tells
-/// whether i is within the guardrail. Pairs of two actions beyond it are marked as by [`screen`].
-#[inline(always)]
-fn refine_kernel<const WITHIN: bool>(
-    i: &End,
-    rows: &PairRows<'_>,
-    rho: f64,
-    target: f64,
-    marks: &mut [f64],
-) -> usize {
-    let mut count = [0_u64; BLOCK];
-    let r = chunks(rows.reward).iter().zip(chunks(rows.along));
-    let u = chunks(rows.u).iter().zip(chunks(rows.squares));
-    let all = r.zip(u).zip(chunks(rows.gram));
-    for (marks, (((reward, along), (u, square)), gram)) in chunks_mut(marks).iter_mut().zip(all) {
-        for k in 0..BLOCK {
-            let j = End::of([reward[k], along[k], u[k], square[k]]);
-            let (near, far) = if WITHIN { (*i, j) } else { (j, *i) };
-            let (c, d) = (near.square - near.u * near.u, far.square - far.u * far.u);
-            let x = gram[k] - near.u * far.u;
-            // The first zero of q from the end within, where c ≤ 0: see `pair`.
-            let b = c - x;
-            let root = larger(x * x - c * d, 0.0).sqrt();
-            let (top, bottom) = if b > 0.0 {
-                (b + root, b + (d - x))
-            } else {
-                (c, b - root)
-            };
-            let w = top / bottom;
-            let rest = 1.0 - w;
-            let u = rest * near.u + w * far.u;
-            let s = rest * near.along + w * far.along;
-            let room = target - (rest * near.reward + w * far.reward);
-            let worse = (room >= 0.0) & (rho * rho * (s * s + u * u) <= room * room);
-            let near_within = WITHIN | (c <= 0.0) & (near.u >= 0.0);
-            let crossing = (w > 0.0) & (w < 1.0) & !worse;
-            let both = (x < 0.0) & (x * x >= c * d * CLOSE);
-            let keep = if near_within { crossing } else { both };
-            marks[k] = if keep { 1.0 } else { 0.0 };
-            count[k] += u64::from(keep);
-        }
-    }
-    count.iter().sum::<u64>() as usize
-}
-
-wide! {
-    /// [`screen`] by solving each pair: marks those better than `target` and counts them.
-    pub(crate) fn refine_within(
-        i: &End,
-        rows: &PairRows<'_>,
-        rho: f64,
-        target: f64,
-        marks: &mut [f64],
-    ) -> usize {
-        refine_kernel::<true>(i, rows, rho, target, marks)
-    }
-}
-
-wide! {
-    /// [`screen`] by solving each pair: marks those better than `target` and counts them.
-    pub(crate) fn refine_beyond(
-        i: &End,
-        rows: &PairRows<'_>,
-        rho: f64,
-        target: f64,
-        marks: &mut [f64],
-    ) -> usize {
-        refine_kernel::<false>(i, rows, rho, target, marks)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    //! Every pass against its naive twin, and what is left out against what it would have been.
+    //! Every pass against its naive twin.
 
     use super::super::passes;
     use super::*;
@@ -261,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn passes_equal_their_definitions((z, u, a, s, i) in rows()) {
+        fn passes_equal_their_definitions((z, u, a, s, _) in rows()) {
             let n = 2 * BLOCK;
             let at = |j: usize, k: usize| z[(k / BLOCK * 2 + j) * BLOCK + k % BLOCK];
             let mut squares = vec![0.0; n];
@@ -282,11 +148,10 @@ mod tests {
             prop_assert_eq!(sum, corner[found] + form[found]);
             let shared = passes::shared_top((&a, &s, &u), (0.6, 0.8), &form, &form);
             prop_assert!((shared - sum).abs() <= 1e-14);
-            prop_assert!(i < n);
         }
 
         #[test]
-        fn no_better_pair_is_screened_out((z, u, a, s, i) in rows(), rho in 0.0..3.0, share in 0.0..1.0) {
+        fn a_pair_uses_up_the_guardrail((z, u, a, s, i) in rows(), rho in 0.0..3.0) {
             let n = 2 * BLOCK;
             let at = |j: usize, k: usize| z[(k / BLOCK * 2 + j) * BLOCK + k % BLOCK];
             let mut squares = vec![0.0; n];
@@ -294,30 +159,19 @@ mod tests {
             let gram: Vec<f64> = (0..n).map(|k| at(0, i) * at(0, k) + at(1, i) * at(1, k)).collect();
             let rows = PairRows { reward: &a, along: &s, u: &u, squares: &squares, gram: &gram };
             let end = |k: usize| End { reward: a[k], along: s[k], u: u[k], square: squares[k] };
-            let values: Vec<f64> = (0..n).map(|k| pair::<true>(&end(i), &end(k), gram[k], rho).0).collect();
-            let mut fast = vec![0.0; n];
-            let top = pairs_cone(&end(i), &rows, rho, &mut fast);
-            prop_assert_eq!(&fast, &values);
+            let mut values = vec![0.0; n];
+            let top = pairs_cone(&end(i), &rows, rho, &mut values);
             prop_assert_eq!(top, values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-            // f is a line that bounds every policy; the target is above every action within.
-            let f: Vec<f64> = (0..n).map(|k| a[k] + rho * (s[k] * s[k] + squares[k]).sqrt()).collect();
-            let within = |k: usize| squares[k] <= u[k] * u[k] && u[k] >= 0.0;
-            let least = (0..n).filter(|&k| within(k)).map(|k| f[k]).fold(0.0, f64::max);
-            let most = f.iter().copied().fold(least, f64::max);
-            let target = least + share * (most - least);
-            let line = Line { at: &f, own: f[i] };
-            let mut marks = vec![0.0; n];
-            let count = screen(&end(i), &rows, &[line, line, line], target, &mut marks);
-            prop_assert_eq!(count, marks.iter().filter(|&&m| m != 0.0).count());
-            let mut solved = vec![0.0; n];
-            if within(i) {
-                refine_within(&end(i), &rows, rho, target, &mut solved);
-            } else {
-                refine_beyond(&end(i), &rows, rho, target, &mut solved);
-            }
-            for k in (0..n).filter(|&k| k != i && values[k] > target + 1e-9) {
-                prop_assert!(marks[k] != 0.0, "screened out {k}: {} {target}", values[k]);
-                prop_assert!(solved[k] != 0.0, "solved out {k}: {} {target}", values[k]);
+            for k in (0..n).filter(|&k| k != i) {
+                let (f, w) = pair::<true>(&end(i), &end(k), gram[k], rho);
+                prop_assert_eq!(f, values[k]);
+                if f.is_finite() {
+                    let mix = |x: f64, y: f64| (1.0 - w) * x + w * y;
+                    let length = mix(at(0, i), at(0, k)).hypot(mix(at(1, i), at(1, k)));
+                    let value = mix(a[i], a[k]) + rho * mix(s[i], s[k]).hypot(length);
+                    prop_assert!((length - mix(u[i], u[k])).abs() <= 1e-6);
+                    prop_assert!((value - f).abs() <= 1e-5, "{} {}", value, f);
+                }
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The search as a whole, and what it remembers between problems.
 
+use super::branch_and_bound::{BranchAndBound, BranchContext, best_ray};
 use super::linear::Linear;
-use super::pairs::{Pairs, SMALL};
-use super::passes;
+use super::pairs::Pairs;
+use super::passes::{self, BLOCK};
 use super::policy::Prices;
 use super::problem::{ConeLimits, ConeProblem, ConeSolution};
 use super::scaled::ScaledProblem;
 use super::search::{Search, WorkBudget};
-use super::several::{Several, SeveralContext, best_ray};
 use super::sweep::{Sweep, SweepContext};
 use crate::lp::{LpError, Status};
 
@@ -28,7 +28,7 @@ pub struct ConeSolver {
     pairs: Pairs,
     sweep: Sweep,
     search: Search,
-    several: Several,
+    branches: BranchAndBound,
     prices: Prices,
     /// The last policy, tried first in the next round.
     last: Vec<(usize, f64)>,
@@ -91,7 +91,7 @@ impl ConeSolver {
     /// True for many actions in the plane (s and one coordinate of Z): so many pairs are alike there that the search for
     /// several guardrails takes half as long.
     fn is_flat(&self) -> bool {
-        self.scaled.dimension <= 1 && self.scaled.actions > SMALL
+        self.scaled.dimension <= 1 && self.scaled.actions > BLOCK
     }
 
     /// No guardrail: the objective is convex, so an action is best.
@@ -114,7 +114,8 @@ impl ConeSolver {
         let (scaled, search) = (&self.scaled, &mut self.search);
         let work = (scaled.actions * (scaled.dimension + 24)) as u64;
         budget.spend(work);
-        let relaxed = self.pairs.bound(scaled);
+        // Convexity alone: no policy is better than every action.
+        let relaxed = passes::top(&scaled.value);
         self.pairs.vertices(problem, scaled, search);
         if self.last.iter().all(|entry| entry.0 < scaled.actions) {
             search.hint(problem, self.last.iter().copied());
@@ -151,7 +152,7 @@ impl ConeSolver {
         if self.last.iter().all(|entry| entry.0 < scaled.actions) {
             search.hint(problem, self.last.iter().copied());
         }
-        Some(self.several.run(&mut SeveralContext {
+        Some(self.branches.run(&mut BranchContext {
             problem,
             scaled,
             linear: &mut self.linear,

@@ -26,7 +26,5 @@ pub use problem::{Lp, LpError};
 pub use solution::{MAX_RETREATS, Solution, Status};
 pub use solver::{Basis, LpSolver};
 
-// The bounds of cone programs are envelopes too.
-pub(crate) use envelope::{Chord, climb};
 pub(crate) use once::{largest, unit};
 pub(crate) use problem::{exactly, finite};

@@ -1,4 +1,4 @@
-//! Several guardrails: branch and bound over the direction of (s'π, Zπ).
+//! BranchAndBound guardrails: branch and bound over the direction of (s'π, Zπ).
 //!
 //! The objective is convex in y = (s'π, Zπ) through one norm only, so a bound on that norm which is
 //! concave in π leaves a convex problem, solved with all guardrails to a certificate (`linear.rs`).
@@ -119,7 +119,7 @@ enum Part {
 
 /// The search and its workspace.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Several {
+pub(crate) struct BranchAndBound {
     open: Vec<Node>,
     /// The unit vectors h, and h'Z_a, one row each.
     axes: Vec<f64>,
@@ -134,7 +134,7 @@ pub(crate) struct Several {
 }
 
 /// The problem and the state that a visit of a node works on.
-pub(crate) struct SeveralContext<'s, 'a, 'l> {
+pub(crate) struct BranchContext<'s, 'a, 'l> {
     pub problem: &'s ConeProblem<'s>,
     pub scaled: &'s mut ScaledProblem,
     pub linear: &'s mut Linear,
@@ -142,9 +142,9 @@ pub(crate) struct SeveralContext<'s, 'a, 'l> {
     pub budget: &'s mut WorkBudget<'a, 'l>,
 }
 
-impl Several {
+impl BranchAndBound {
     /// Searches all directions; a bound on every policy.
-    pub(crate) fn run(&mut self, context: &mut SeveralContext<'_, '_, '_>) -> f64 {
+    pub(crate) fn run(&mut self, context: &mut BranchContext<'_, '_, '_>) -> f64 {
         self.prepare(context.scaled);
         let start = context.search.best.support.iter().copied();
         context.linear.start(context.scaled, start);
@@ -222,7 +222,7 @@ impl Several {
     }
 
     /// Bounds a node; keeps it open, with its parts, if the bound is above the target.
-    fn visit(&mut self, context: &mut SeveralContext<'_, '_, '_>, mut node: Node) {
+    fn visit(&mut self, context: &mut BranchContext<'_, '_, '_>, mut node: Node) {
         self.estimate(context.scaled, &node);
         context.scaled.set_estimate(&self.x);
         context.linear.renew_estimate(context.scaled);
@@ -270,7 +270,7 @@ impl Several {
     /// where they are far above what is enough.
     fn maximise(
         &mut self,
-        context: &mut SeveralContext<'_, '_, '_>,
+        context: &mut BranchContext<'_, '_, '_>,
         node: &Node,
         enough: f64,
     ) -> f64 {
@@ -448,7 +448,7 @@ impl Several {
     }
 
     /// Steps uphill from the best policy: the objective is at least its linearisation.
-    fn climb(&mut self, context: &mut SeveralContext<'_, '_, '_>) {
+    fn climb(&mut self, context: &mut BranchContext<'_, '_, '_>) {
         let (scaled, search) = (&*context.scaled, &mut *context.search);
         if self.climbs >= CLIMBS {
             return;
