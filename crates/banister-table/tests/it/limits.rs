@@ -40,7 +40,6 @@ fn refused(content: Vec<u8>) -> String {
 }
 
 const TEXT: &str = "message m { required binary x (UTF8); }";
-const NUMBER: &str = "message m { required double x; }";
 
 fn snappy() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_compression(Compression::SNAPPY)
