@@ -2,14 +2,13 @@
 
 import csv
 import io
-import random
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from .experiments import ALL, create_all
-from .server import LONG, rebuild
+from .server import rebuild
 
 CSV = {"content-type": "text/csv"}
 ARMS = "/v1/experiments/arms"

@@ -382,7 +382,7 @@ class Api(Calls):
     def import_log(
         self, name: str, log: LogLike | bytes, *, frequencies: Literal["unknown", "same"] = "unknown"
     ) -> Steps[Imported]:
-        """Learns every outcome of a log: a `Log`, a frame, or the bytes of a CSV or Parquet file (which becomes CSV here).
+        """Learns every outcome of a log: a `Log`, a frame, or a CSV or Parquet file's bytes (sent as CSV).
 
         `frequencies`: as in `banister.offline.warm_start`. It may take until the client's `deadline`, and is not
         sent again if the answer is lost.

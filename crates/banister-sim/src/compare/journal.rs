@@ -28,7 +28,8 @@ pub struct Journal {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file is no journal, of another comparison, or in use; it is left as it was.
-    #[error(transparent)]
+    // Not `transparent`: programs look for the core's error behind it.
+    #[error("{0}")]
     Refused(#[from] Error),
     /// The file cannot be made, read or written.
     #[error("cannot write `{path}`: {1}", path = .0.display())]
