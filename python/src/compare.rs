@@ -109,7 +109,7 @@ impl Comparison {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Compared> {
         let experiments = &self.comparison.experiments;
-        let journal = checkpoint.map(|path| Journal::open(&path, experiments));
+        let journal = checkpoint.map(|path| Journal::open(&path, experiments, false));
         let (journal, done) = journal.transpose().map_err(not_kept)?.unzip();
         let options = Options { no_timing: !timing };
         let pool = pool(threads, self.is_foreign)?;

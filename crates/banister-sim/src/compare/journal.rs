@@ -1,15 +1,13 @@
-//! The journal of a comparison: every finished run, written as soon as it is, so that an interrupted
-//! comparison goes on where it stopped.
+//! The journal of a comparison: every finished run, written as soon as it is, so that an interrupted comparison goes on
+//! where it stopped.
 //!
-//! The file is a header and then records, each a run of one agent. A record that was cut off by the end of
-//! the process is dropped, and its run played again; anything else that is not as it was written makes the
-//! file damaged, and it is refused.
+//! The file is a header and then records, each a run of one agent. From the first record on that is not whole, cut off
+//! by the end of the process or damaged, they are dropped, and their runs are played again: they come out the same.
 
-use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use banister::Error;
 
@@ -17,9 +15,7 @@ use crate::experiment::Experiment;
 use crate::run::{Shard, fnv};
 
 /// First bytes of a journal; the number goes up when its meaning changes.
-const HEADER: &[u8] = b"banister comparison 2\n";
-/// Bytes before each record: its length, a check of that, and a check of the record.
-const FRAME: usize = 4 + 4 + 8;
+const HEADER: &[u8] = b"banister comparison 3\n";
 
 /// The finished runs of a comparison, on disk. Its file is locked as long as this lives.
 #[derive(Debug)]
@@ -29,80 +25,56 @@ pub struct Journal {
 }
 
 /// Reason why a journal cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file is damaged, no journal, of another comparison, or in use; it is left as it was.
-    Refused(Error),
+    /// The file is no journal, of another comparison, or in use; it is left as it was.
+    #[error("{0}")]
+    Refused(#[from] Error),
     /// The file cannot be made, read or written.
-    Unusable(PathBuf, std::io::Error),
-}
-
-impl std::fmt::Display for JournalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(error) => error.fmt(f),
-            Self::Unusable(path, error) => write!(f, "cannot write `{}`: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Refused(error) => Some(error),
-            Self::Unusable(_, error) => Some(error),
-        }
-    }
-}
-
-impl From<Error> for JournalError {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
+    #[error("cannot write `{path}`: {1}", path = .0.display())]
+    Unusable(PathBuf, #[source] std::io::Error),
 }
 
 impl Journal {
-    /// Opens the journal of these experiments, or begins one. What it holds already comes with it.
+    /// Opens the journal of these experiments, or begins one. What it holds already comes with it, unless `restart`:
+    /// then it is emptied first, whatever it holds.
     ///
     /// # Errors
     /// See [`JournalError`].
     pub fn open(
         path: &Path,
         experiments: &[Experiment],
+        restart: bool,
     ) -> Result<(Self, Vec<Shard>), JournalError> {
-        let unusable = |error| JournalError::Unusable(path.to_owned(), error);
         let header = header(experiments)?;
         let mut file = locked(path)?;
-        let mut start = Vec::new();
-        let length = header.len() as u64;
-        (&mut file)
-            .take(length)
-            .read_to_end(&mut start)
-            .map_err(unusable)?;
-        let (shards, kept) = if start.len() < header.len() && header.starts_with(&start) {
-            // New, or cut off before anything was in it.
-            file.seek(SeekFrom::Start(0)).map_err(unusable)?;
-            file.write_all(&header).map_err(unusable)?;
-            (Vec::new(), header.len())
+        let mut bytes = Vec::new();
+        if !restart {
+            (file.read_to_end(&mut bytes)).map_err(|error| unusable(path, error))?;
+        }
+        // New, or cut off before anything was in it.
+        let is_new = header.starts_with(&bytes);
+        if !is_new && !bytes.starts_with(HEADER) {
+            let reason = "is no journal of a comparison: start again (`--restart`), or write \
+                          elsewhere";
+            return Err(refuse(path, reason).into());
+        }
+        if !is_new && !bytes.starts_with(&header) {
+            let reason = "belongs to another comparison (other instances, agents, horizon, runs, \
+                          seed or version): start again (`--restart`), or write elsewhere";
+            return Err(refuse(path, reason).into());
+        }
+        let (mut shards, mut kept) = (Vec::new(), header.len());
+        while let Some((shard, length)) = bytes.get(kept..).and_then(first_record) {
+            shards.push(shard);
+            kept += length;
+        }
+        let written = if is_new {
+            file.set_len(0).and_then(|()| file.write_all(&header))
         } else {
-            if !start.starts_with(HEADER) {
-                let reason = "is no journal of a comparison: start again (`--restart`), or write \
-                              elsewhere";
-                return Err(refuse(path, reason).into());
-            }
-            if start != header {
-                let reason = "belongs to another comparison (other instances, agents, horizon, runs, \
-                              seed or version): start again (`--restart`), or write elsewhere";
-                return Err(refuse(path, reason).into());
-            }
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(unusable)?;
-            let (shards, used) = records(path, &bytes)?;
-            (shards, header.len() + used)
+            file.set_len(kept as u64)
         };
-        check_known(path, experiments, &shards)?;
-        file.set_len(kept as u64).map_err(unusable)?;
-        file.seek(SeekFrom::Start(kept as u64)).map_err(unusable)?;
+        written.map_err(|error| unusable(path, error))?;
         let journal = Self {
             path: path.to_owned(),
             file: Mutex::new(file),
@@ -110,65 +82,39 @@ impl Journal {
         Ok((journal, shards))
     }
 
-    /// Begins a journal, whatever the file holds: it is emptied first.
-    pub fn restart(path: &Path, experiments: &[Experiment]) -> Result<Self, JournalError> {
-        let unusable = |error| JournalError::Unusable(path.to_owned(), error);
-        let mut file = locked(path)?;
-        file.set_len(0).map_err(unusable)?;
-        file.write_all(&header(experiments)?).map_err(unusable)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: Mutex::new(file),
-        })
-    }
-
     /// Adds a finished run.
     pub fn append(&self, shard: &Shard) -> Result<(), JournalError> {
         let body = shard.to_bytes()?;
-        let length = u32::try_from(body.len())
-            .map_err(|_| refuse(&self.path, "cannot hold a run of this length"))?;
-        let mut record = Vec::with_capacity(FRAME + body.len());
-        record.extend(length.to_le_bytes());
-        record.extend(check_of(length).to_le_bytes());
-        record.extend(fnv(&body).to_le_bytes());
-        record.extend(body);
+        let length = (body.len() as u64).to_le_bytes();
+        let record = [&length[..], &fnv(&body).to_le_bytes(), &body].concat();
         // A thread that panicked while writing left a torn record, which is what a journal is made for.
-        let mut file = match self.file.lock() {
-            Ok(file) => file,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        file.write_all(&record)
-            .map_err(|error| JournalError::Unusable(self.path.clone(), error))
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        (file.write_all(&record)).map_err(|error| unusable(&self.path, error))
     }
 
     /// Removes the file: its runs are in the results now.
     pub fn remove(self) -> Result<(), JournalError> {
         match std::fs::remove_file(&self.path) {
             // Somebody else has tidied up.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(JournalError::Unusable(self.path.clone(), error)),
-            Ok(()) => Ok(()),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(unusable(&self.path, error))
+            }
+            _ => Ok(()),
         }
     }
 }
 
-/// Opens the file, made if need be, for us alone.
+/// Opens the file, made if need be, for us alone. Whatever is written goes to its end.
 fn locked(path: &Path) -> Result<File, JournalError> {
-    let unusable = |error| JournalError::Unusable(path.to_owned(), error);
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(unusable)?;
+        std::fs::create_dir_all(folder).map_err(|error| unusable(path, error))?;
     }
     // Opening a pipe would wait for somebody at its other end.
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(refuse(path, "is no file: write elsewhere").into());
     }
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(unusable)?;
+    let options = (OpenOptions::new().read(true).append(true).create(true)).open(path);
+    let file = options.map_err(|error| unusable(path, error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
             let reason = "is in use: another process is at this comparison";
@@ -179,76 +125,29 @@ fn locked(path: &Path) -> Result<File, JournalError> {
     }
 }
 
-fn refuse(path: &Path, reason: impl Into<String>) -> Error {
+fn refuse(path: &Path, reason: &str) -> Error {
     Error::invalid("unfinished comparison", path.display(), reason)
 }
 
-/// Encodes the header of the journal of these experiments.
+fn unusable(path: &Path, error: std::io::Error) -> JournalError {
+    JournalError::Unusable(path.to_owned(), error)
+}
+
+/// Encodes the header, with a hash of the experiments that the journal is of.
 fn header(experiments: &[Experiment]) -> Result<Vec<u8>, Error> {
-    let mut header = HEADER.to_vec();
-    header.extend(identity(experiments)?.to_le_bytes());
-    Ok(header)
-}
-
-/// Hashes a length, so that a damaged one is not taken for a record cut short.
-fn check_of(length: u32) -> u32 {
-    fnv(&length.to_le_bytes()) as u32
-}
-
-/// Hashes the comparison that a journal is of.
-fn identity(experiments: &[Experiment]) -> Result<u64, Error> {
     let mut bytes = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
     for experiment in experiments {
         bytes.extend(experiment.hash()?.to_le_bytes());
     }
-    Ok(fnv(&bytes))
+    Ok([HEADER, &fnv(&bytes).to_le_bytes()].concat())
 }
 
-/// Decodes the records, and counts their bytes; a last one that is cut off is dropped.
-fn records(path: &Path, mut bytes: &[u8]) -> Result<(Vec<Shard>, usize), Error> {
-    let (mut shards, all) = (Vec::new(), bytes.len());
-    let damaged = |at: usize| {
-        let reason = format!("is damaged at byte {at} of its records: start again (`--restart`)");
-        refuse(path, reason)
-    };
-    loop {
-        let at = all - bytes.len();
-        let Some((frame, rest)) = bytes.split_at_checked(FRAME) else {
-            return Ok((shards, at));
-        };
-        // A file system may have given room to what was never written.
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok((shards, at));
-        }
-        let word = |from: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| frame[from + i]));
-        let length = word(0);
-        if word(4) != check_of(length) {
-            return Err(damaged(at));
-        }
-        let Some((body, rest)) = rest.split_at_checked(length as usize) else {
-            return Ok((shards, at));
-        };
-        let check = u64::from(word(8)) | u64::from(word(12)) << 32;
-        if fnv(body) != check {
-            return Err(damaged(at));
-        }
-        shards.push(Shard::from_bytes(body).map_err(|_| damaged(at))?);
-        bytes = rest;
-    }
-}
-
-/// Refuses repeated runs, and runs of unknown experiments.
-fn check_known(path: &Path, experiments: &[Experiment], shards: &[Shard]) -> Result<(), Error> {
-    let hashes: Result<HashSet<u64>, Error> = experiments.iter().map(Experiment::hash).collect();
-    let hashes = hashes?;
-    let mut seen = HashSet::new();
-    for shard in shards {
-        for trace in &shard.traces {
-            let place = (shard.experiment, shard.agent, trace.summary.run);
-            if !hashes.contains(&shard.experiment) || !seen.insert(place) {
-                return Err(refuse(path, "holds runs that do not belong together"));
-            }
-        }
-    }
-    Ok(())
+/// Decodes the first record (the length of a run, its hash, the run) and counts its bytes; `None` if it is not whole.
+fn first_record(bytes: &[u8]) -> Option<(Shard, usize)> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (hash, rest) = rest.split_first_chunk()?;
+    let body = rest.get(..usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let is_whole = fnv(body) == u64::from_le_bytes(*hash);
+    let shard = Shard::from_bytes(body).ok().filter(|_| is_whole)?;
+    Some((shard, bytes.len() - rest.len() + body.len()))
 }

@@ -235,11 +235,7 @@ fn simulate<'a>(
     out: &Path,
 ) -> Result<(Vec<Gathered<'a>>, Journal), Failure> {
     let (path, experiments) = (out.join(JOURNAL), &comparison.experiments);
-    let (journal, done) = if args.restart {
-        (Journal::restart(&path, experiments)?, Vec::new())
-    } else {
-        Journal::open(&path, experiments)?
-    };
+    let (journal, done) = Journal::open(&path, experiments, args.restart)?;
     if !args.simulation.quiet {
         if !done.is_empty() {
             eprintln!("going on: {} runs are done already", done.len());
