@@ -3,13 +3,14 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal};
 
 /// Largest number of differences whose signs are enumerated; beyond it the normal law is close enough.
 const EXACT: usize = 100;
 
 /// Friedman's test of the hypothesis that all agents are equal.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Friedman {
     /// Friedman's χ²_F.
     pub chi_square: f64,
