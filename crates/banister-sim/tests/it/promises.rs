@@ -312,7 +312,7 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
     let ranks: Vec<Option<u64>> = board.iter().map(|s| s.rank).collect();
     let (a, b) = (Some(1), Some(2));
     assert_eq!(ranks, [a, None, b, None, None, a, b, None, None, None]);
-    assert_eq!(board[1].tuned_of.as_deref(), Some("good"));
+    assert_eq!(board[1].tuned_of, Some("good"));
     assert_eq!(board[5].tuned_of, None, "its original did not play");
 }
 
