@@ -343,11 +343,6 @@ impl AgentState {
         })
     }
 
-    /// True if some guardrail is over a sum: every decision is then another one.
-    pub(crate) fn keeps_sums(&self) -> bool {
-        (self.problem.guardrails.iter()).any(|own| own.over.is_some())
-    }
-
     /// The unacknowledged alarms.
     pub(crate) fn alarms(&mut self) -> Vec<(Alarm, AlarmText)> {
         let agent = &*self.session.agent;

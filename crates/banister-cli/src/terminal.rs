@@ -1,8 +1,8 @@
 //! Tables for people, in the terminal and in the report alike.
 
 use banister::guarantee::Guarantee;
+use banister_report::tables::rounds_until_alarm;
 use banister_report::tables::words::{UNKNOWN, count, digits, number};
-use banister_report::tables::{rounds_until_alarm, violations};
 use banister_report::{Cell, ReportTable};
 use banister_sim::Results;
 use comfy_table::{CellAlignment, presets};
@@ -49,7 +49,7 @@ pub fn violations_in_words(results: &Results) -> Vec<String> {
         .iter()
         .flat_map(|instance| &instance.agents)
     {
-        let Some(rounds) = violations(agent).filter(|&rounds| rounds > 0) else {
+        let Some(rounds) = agent.violations().filter(|&rounds| rounds > 0) else {
             continue;
         };
         let broken = agent.runs.iter().filter(|run| run.violations > Some(0));
@@ -133,7 +133,7 @@ pub fn alarms(results: &Results) -> Option<ReportTable> {
             rounds.sort_unstable();
             let median = rounds.get(rounds.len() / 2);
             let after: u64 = agent.runs.iter().map(|r| r.violations_after_alarm).sum();
-            let before = violations(agent).map(|all| all - after);
+            let before = agent.violations().map(|all| all - after);
             rows.push(vec![
                 Cell::text(&instance.name),
                 Cell::text(&agent.name),

@@ -101,6 +101,27 @@ impl AgentResult {
         let sum: f64 = self.runs.iter().map(|run| run.regret).sum();
         Some(sum / self.runs.len() as f64 / limit)
     }
+
+    /// Rounds that broke a guardrail, over all runs; `None` where the true means are unknown.
+    pub fn violations(&self) -> Option<u64> {
+        self.runs.iter().map(|run| run.violations).sum()
+    }
+
+    /// Largest excess over any threshold in any run, in signal units; NaN where one is unknown.
+    pub fn worst_exceedance(&self) -> f64 {
+        worst(self.runs.iter().map(|run| run.worst_exceedance))
+    }
+
+    /// Mean wall time per round; `None` where it was not measured.
+    pub fn nanoseconds_per_round(&self) -> Option<f64> {
+        let each = self.runs.iter().map(|run| run.nanoseconds_per_round);
+        Some(each.sum::<Option<f64>>()? / self.runs.len() as f64)
+    }
+}
+
+/// Largest of some values, at least zero; unlike with `f64::max`, what is unknown makes it unknown.
+pub(crate) fn worst(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |worst, x| if x <= worst { worst } else { x })
 }
 
 /// Statistics over runs at the checkpoints. All vectors have one entry per checkpoint.

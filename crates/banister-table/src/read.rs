@@ -77,11 +77,11 @@ impl RawTable {
     pub fn from_csv(content: &[u8], limits: Limits) -> Result<Self, TableError> {
         let mut reader = csv::Reader::from_reader(content);
         let header = reader.headers()?;
-        check_columns(header.len())?;
+        check_most(header.len(), MOST_COLUMNS, "columns")?;
         let mut table = Self::empty(header.iter().map(str::to_string).collect());
         let mut record = csv::StringRecord::new();
         while reader.read_record(&mut record)? {
-            check_rows(table.len(), limits.rows)?;
+            check_most(table.len() + 1, limits.rows, "rows")?;
             for cell in &record {
                 table.push(cell, limits.bytes)?;
             }
@@ -101,7 +101,7 @@ impl RawTable {
         let reader = SerializedFileReader::new(content)?;
         let metadata = reader.metadata();
         let rows = usize::try_from(metadata.file_metadata().num_rows()).unwrap_or(usize::MAX);
-        check_rows(rows.saturating_sub(1), limits.rows)?;
+        check_most(rows, limits.rows, "rows")?;
         let schema = metadata.file_metadata().schema();
         let fields = schema.get_fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().to_string()).collect();
@@ -109,7 +109,7 @@ impl RawTable {
         let mut table = Self::empty(names);
         let rows = RowIter::from_file_into(Box::new(reader)).with_batch_size(batch);
         for (count, row) in rows.enumerate() {
-            check_rows(count, limits.rows)?;
+            check_most(count + 1, limits.rows, "rows")?;
             let row = row?;
             for (name, field) in row.get_column_iter() {
                 table.push(&text(name, field)?, limits.bytes)?;
@@ -179,19 +179,11 @@ impl RawTable {
     }
 }
 
-fn check_columns(count: usize) -> Result<(), TableError> {
-    if count <= MOST_COLUMNS {
+fn check_most(count: usize, most: usize, what: &str) -> Result<(), TableError> {
+    if count <= most {
         return Ok(());
     }
-    let message = format!("there are more than {MOST_COLUMNS} columns");
-    Err(TableError::TooLarge(message))
-}
-
-fn check_rows(count: usize, most: usize) -> Result<(), TableError> {
-    if count < most {
-        return Ok(());
-    }
-    let message = format!("there are more than {most} rows");
+    let message = format!("there are more than {most} {what}");
     Err(TableError::TooLarge(message))
 }
 

@@ -1,7 +1,7 @@
 //! Many decisions, and many outcomes, in one call.
 
 use banister::session::Returns;
-use banister::{Choice, Error, Origin, Outcome};
+use banister::{Choice, Error, Guardrail, Origin, Outcome};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -181,7 +181,10 @@ pub(super) fn decide(
                 let allowed = "must be at most 10 million: call again for more";
                 return Err(invalid("size", size, allowed));
             }
-            if agent.with(py, false, |state| state.keeps_sums())? {
+            let is_sum = |own: &Guardrail| own.over.is_some();
+            if agent.with(py, false, |state| {
+                state.problem.guardrails.iter().any(is_sum)
+            })? {
                 let allowed =
                     "a guardrail is `over` a sum, which every decision has to see: use `decide`";
                 return Err(invalid("size", size, allowed));

@@ -65,7 +65,7 @@ impl RankDiagram {
         };
         let left = ranking.unranked.iter();
         let left: Vec<String> = left
-            .map(|(agent, reason)| format!("{agent} ({})", reason.words()))
+            .map(|own| format!("{} ({})", own.agent, own.reason.words()))
             .collect();
         RankDiagram {
             title: format!("Mean ranks by regret: {}", ranking.guarantee.words()),

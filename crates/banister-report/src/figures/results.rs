@@ -106,8 +106,8 @@ fn dot_panel(instance: &InstanceResult) -> DotPanel {
     let own = standings.iter().filter(|s| s.tuned_of.is_none());
     let dots = own.filter_map(|standing| {
         Some(Dot {
-            label: standing.agent.clone(),
-            group: (Guarantee::ALL.iter()).position(|g| *g == standing.guarantee)?,
+            label: standing.name().to_string(),
+            group: (Guarantee::ALL.iter()).position(|g| *g == standing.agent.guarantee)?,
             value: standing.regret.mean,
             interval: ends(standing.regret),
             share: standing.violation_share.mean,

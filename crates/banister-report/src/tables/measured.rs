@@ -14,7 +14,7 @@ use crate::{Cell, ReportTable, Tone};
 type Column<'a> = (
     String,
     Cell,
-    Box<dyn Fn(&Standing, &DrawnStanding) -> Cell + 'a>,
+    Box<dyn Fn(&Standing<'_>, &DrawnStanding) -> Cell + 'a>,
 );
 
 /// Drawn outcomes on an instance, and the rounds until the possible gain: the agents in the leaderboard's order, below
@@ -24,7 +24,7 @@ pub fn measured(instance: &InstanceResult) -> Option<ReportTable> {
     if board.iter().any(|row| row.drawn.is_none()) {
         return None;
     }
-    let column = |heading: &str, of: fn(&Standing) -> Cell| -> Column<'_> {
+    let column = |heading: &str, of: fn(&Standing<'_>) -> Cell| -> Column<'_> {
         (
             heading.into(),
             Cell::text(""),
@@ -34,7 +34,7 @@ pub fn measured(instance: &InstanceResult) -> Option<ReportTable> {
     let best = &instance.optimum;
     let quiet = |text: &str| Cell::text(text).toned(Tone::Quiet);
     let mut columns = vec![
-        column("agent", |row| Cell::text(&row.agent)),
+        column("agent", |row| Cell::text(row.name())),
         column("promise", promise),
         column("rank", |row| counted(row.rank)),
         column("kept", kept),
@@ -82,10 +82,10 @@ pub fn measured(instance: &InstanceResult) -> Option<ReportTable> {
             ));
         }
     }
-    if board.iter().any(|row| row.limit.is_some()) {
+    if board.iter().any(|row| row.agent.limit.is_some()) {
         columns.push(column("regret", |row| cell(row.regret.mean, number)));
         columns.push(column("limit", |row| {
-            cell(known(row.limit), number).toned(Tone::Quiet)
+            cell(known(row.agent.limit), number).toned(Tone::Quiet)
         }));
         columns.push(column("regret / limit", |row| {
             cell(over_limit(row), multiple)

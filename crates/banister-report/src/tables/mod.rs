@@ -46,6 +46,5 @@ pub use standings::{
 };
 pub use summary::{
     against_known, final_regret, final_reward, optimum_at_the_end, summary, summary_json,
-    violations,
 };
 pub use traces::{LongRow, long_form, traces};

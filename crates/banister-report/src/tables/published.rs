@@ -67,7 +67,7 @@ fn columns<'a>() -> Vec<Spec<PublishedRow<'a>>> {
         Of::number("sd", |row| published_sd(row.number)).shown("sd", Terminal),
         Of::count("runs", |row| row.number.spread.map(|own| own.runs)),
         Of::interval("ours", |row| {
-            (row.ours()).map_or(Interval95::of(std::iter::empty()), |ours| *ours)
+            (row.ours()).map_or(Interval95::UNKNOWN, |ours| *ours)
         })
         .cells("ours (95%)", Terminal, ours),
         Of::count("our_runs", |row| row.runs)

@@ -2,7 +2,7 @@
 
 use banister_sim::compare::{
     ExcessStanding, Interval95, Overall, Pair, PromiseVerdict, Ranking, Standing, leaderboard,
-    overall as over_all, pairs as paired, rankings,
+    leaderboards as boards, overall as over_all, pairs as paired, rankings,
 };
 use banister_sim::results::{InstanceResult, Results};
 use serde_json::json;
@@ -21,29 +21,29 @@ use crate::{Cell, ReportTable, Tone};
 /// `violation_sum` Σ(c − τ)₊, `net_excess` (Σ(c − τ))₊, `net_growth` its power of T from T/4 to T, `lost` the regret as
 /// a share of the possible gain. Intervals are Student's at 95% over runs. The sums are those of the guardrail where they
 /// are largest in units of the signal's noise.
-fn board_columns() -> Vec<Spec<Standing>> {
-    type Of = Spec<Standing>;
+fn board_columns<'a>() -> Vec<Spec<Standing<'a>>> {
+    type Of<'a> = Spec<Standing<'a>>;
     vec![
-        Of::words("instance", |s| Some(&s.instance)),
-        Of::words("agent", |s| Some(&s.agent)).shown("agent", Terminal),
-        Of::words("group", |s| Some(s.guarantee.words())).cells("promise", Terminal, promise),
+        Of::words("instance", |s| Some(&s.instance.name)),
+        Of::words("agent", |s| Some(s.name())).shown("agent", Terminal),
+        Of::words("group", |s| Some(s.agent.guarantee.words())).cells("promise", Terminal, promise),
         Of::count("rank", |s| s.rank).shown("rank", Terminal),
-        Of::words("tuned_of", |s| s.tuned_of.as_deref()),
+        Of::words("tuned_of", |s| s.tuned_of),
         Of::words("kept", verdict).cells("kept", Terminal, kept),
         Of::flag("exceeds", |s| s.exceeds),
         Of::interval("regret", |s| s.regret)
             .shown("regret", Terminal)
             .cells("95% interval", Terminal, |s| ends_of(&s.regret)),
         Of::only("tuned", Terminal, tuned_regret).where_any(|s| s.tuned.is_some()),
-        Of::number("limit", |s| known(s.limit)).quiet("limit", Report, number),
+        Of::number("limit", |s| known(s.agent.limit)).quiet("limit", Report, number),
         Of::number("regret_over_limit", over_limit).written("regret / limit", Terminal, multiple),
-        Of::count("violations", |s| s.violations).cells("violations", Terminal, violations),
+        Of::count("violations", |s| s.agent.violations()).cells("violations", Terminal, violations),
         Of::interval("violation_share", |s| s.violation_share).written(
             "of rounds",
             Terminal,
             small_percent,
         ),
-        Of::number("worst_exceedance", |s| s.worst_exceedance).written(
+        Of::number("worst_exceedance", |s| s.agent.worst_exceedance()).written(
             "worst excess",
             Report,
             excess,
@@ -57,17 +57,18 @@ fn board_columns() -> Vec<Spec<Standing>> {
         Of::number("reward", |s| s.reward).written("reward", Report, digits),
         Of::number("of_optimum", |s| s.of_optimum).written("of optimum", Terminal, share),
         Of::number("lost", |s| s.lost),
-        Of::number("micros_per_round", |s| known(s.micros))
-            .quiet("µs/round", Terminal, micros)
-            .where_any(|s| s.micros.is_some()),
+        Of::number("micros_per_round", |s| {
+            known(s.agent.nanoseconds_per_round()) / 1000.0
+        })
+        .quiet("µs/round", Terminal, micros)
+        .where_any(|s| s.agent.nanoseconds_per_round().is_some()),
     ]
 }
 
 /// Tabulates the leaderboards of all instances, one after another: one row per instance and agent, in the leaderboard's
 /// order.
 pub fn leaderboards(results: &Results) -> DataTable {
-    let rows: Vec<Standing> = results.instances.iter().flat_map(leaderboard).collect();
-    spec::data(&board_columns(), &rows)
+    spec::data(&board_columns(), &boards(&results.instances).concat())
 }
 
 /// The leaderboard of an instance for people, who see a tuned version beside its agent.
@@ -75,7 +76,7 @@ pub fn board(instance: &InstanceResult, place: Place) -> ReportTable {
     spec::report(&instance.name, &board_columns(), &untuned(instance), place)
 }
 
-pub(super) fn untuned(instance: &InstanceResult) -> Vec<Standing> {
+pub(super) fn untuned(instance: &InstanceResult) -> Vec<Standing<'_>> {
     let mut board = leaderboard(instance);
     board.retain(|standing| standing.tuned_of.is_none());
     board
@@ -84,49 +85,50 @@ pub(super) fn untuned(instance: &InstanceResult) -> Vec<Standing> {
 /// The leaderboard of an instance for programs, with what was drawn and the sums by guardrail.
 pub fn board_json(instance: &InstanceResult) -> serde_json::Value {
     let columns = board_columns();
-    let row = |standing: &Standing| {
+    let board = leaderboard(instance);
+    let rows = board.iter().map(|standing| {
         let mut row = spec::json(&columns, standing);
         row["drawn"] = json!(standing.drawn);
         row["excess"] = json!(standing.excess);
         row
-    };
-    leaderboard(instance).iter().map(row).collect()
+    });
+    rows.collect()
 }
 
 fn of_worst(own: Option<&ExcessStanding>, of: fn(&ExcessStanding) -> Interval95) -> Interval95 {
-    own.map_or(Interval95::of(std::iter::empty()), of)
+    own.map_or(Interval95::UNKNOWN, of)
 }
 
-fn violation(standing: &Standing) -> Interval95 {
+fn violation(standing: &Standing<'_>) -> Interval95 {
     of_worst(standing.violation(), |own| own.violation)
 }
 
-fn net(standing: &Standing) -> Interval95 {
+fn net(standing: &Standing<'_>) -> Interval95 {
     of_worst(standing.net(), |own| own.net)
 }
 
-fn over_root(standing: &Standing) -> Interval95 {
+fn over_root(standing: &Standing<'_>) -> Interval95 {
     of_worst(standing.net(), |own| own.net_over_root)
 }
 
-fn growth(standing: &Standing) -> f64 {
+fn growth(standing: &Standing<'_>) -> f64 {
     standing.net().map_or(f64::NAN, |own| own.growth)
 }
 
-pub(super) fn over_limit(standing: &Standing) -> f64 {
-    known(standing.regret_over_limit)
+pub(super) fn over_limit(standing: &Standing<'_>) -> f64 {
+    known(standing.agent.regret_over_limit())
 }
 
-pub(super) fn promise(standing: &Standing) -> Cell {
-    Cell::text(standing.guarantee.words()).toned(Tone::Quiet)
+pub(super) fn promise(standing: &Standing<'_>) -> Cell {
+    Cell::text(standing.agent.guarantee.words()).toned(Tone::Quiet)
 }
 
-fn verdict(standing: &Standing) -> Option<&str> {
+fn verdict<'s>(standing: &'s Standing<'_>) -> Option<&'s str> {
     standing.kept.map(PromiseVerdict::words)
 }
 
 /// The verdict on the promise; where growth decided it, with the power of T that the net excess grows by.
-pub(super) fn kept(standing: &Standing) -> Cell {
+pub(super) fn kept(standing: &Standing<'_>) -> Cell {
     let tone = match standing.kept {
         Some(PromiseVerdict::Yes) => Tone::Good,
         Some(PromiseVerdict::No) => Tone::Bad,
@@ -150,7 +152,7 @@ fn power_of_rounds(power: f64) -> String {
 }
 
 /// Regret of an agent's tuned version.
-pub(super) fn tuned_regret(standing: &Standing) -> Cell {
+pub(super) fn tuned_regret(standing: &Standing<'_>) -> Cell {
     let Some((regret, kept)) = &standing.tuned else {
         return cell(f64::NAN, number).toned(Tone::Quiet);
     };
@@ -163,15 +165,16 @@ pub(super) fn tuned_regret(standing: &Standing) -> Cell {
     Cell::number(text).toned(tone).sorted_by(regret.mean)
 }
 
-pub(super) fn violations(standing: &Standing) -> Cell {
-    let tone = match (standing.violations, standing.kept) {
+pub(super) fn violations(standing: &Standing<'_>) -> Cell {
+    let violations = standing.agent.violations();
+    let tone = match (violations, standing.kept) {
         (Some(0), _) => Tone::Good,
         // A broken promise is worse than none.
         (_, Some(PromiseVerdict::No)) => Tone::Bad,
         (Some(_), _) => Tone::Plain,
         (None, _) => Tone::Quiet,
     };
-    counted(standing.violations).toned(tone)
+    counted(violations).toned(tone)
 }
 
 fn ends_of(interval: &Interval95) -> Cell {
@@ -188,11 +191,11 @@ fn sum(own: Interval95) -> Cell {
     })
 }
 
-pub(super) fn violation_sum(standing: &Standing) -> Cell {
+pub(super) fn violation_sum(standing: &Standing<'_>) -> Cell {
     sum(violation(standing))
 }
 
-pub(super) fn net_excess(standing: &Standing) -> Cell {
+pub(super) fn net_excess(standing: &Standing<'_>) -> Cell {
     sum(net(standing))
 }
 
@@ -215,12 +218,12 @@ fn micros(x: f64) -> String {
 /// Columns of pairs: `difference` is the regret of `agent` minus that of `other`, run by run on the same outcomes, with
 /// Student's intervals that hold for all rows at once with 95%; `low_alone` and `high_alone` are the 95% interval of
 /// one pair chosen beforehand, `gain` says how many times wider the interval would be had the runs not shared outcomes.
-fn pair_columns() -> Vec<Spec<Pair>> {
-    type Of = Spec<Pair>;
+fn pair_columns<'a>() -> Vec<Spec<Pair<'a>>> {
+    type Of<'a> = Spec<Pair<'a>>;
     vec![
-        Of::words("instance", |pair| Some(&pair.instance)),
-        Of::words("agent", |pair| Some(&pair.agent)).shown("agent", Report),
-        Of::words("other", |pair| Some(&pair.other)).shown("other", Report),
+        Of::words("instance", |pair| Some(&pair.agent.instance.name)),
+        Of::words("agent", |pair| Some(pair.agent.name())).shown("agent", Report),
+        Of::words("other", |pair| Some(pair.other.name())).shown("other", Report),
         Of::interval("difference", |pair| pair.difference)
             .shown("difference", Report)
             .cells(AT_ONCE, Report, |pair| {
@@ -246,17 +249,18 @@ fn times(x: f64) -> String {
 /// Tabulates the paired differences of all instances: one row per instance and pair of agents with the same promise, or
 /// of which one is ours.
 pub fn pairs(results: &Results) -> DataTable {
-    spec::data(&pair_columns(), &paired(&results.instances).concat())
+    let boards = boards(&results.instances);
+    spec::data(&pair_columns(), &paired(&boards).concat())
 }
 
 /// Pairs of agents on an instance for people.
-pub fn pairs_shown(pairs: &[Pair]) -> Option<ReportTable> {
+pub fn pairs_shown(pairs: &[Pair<'_>]) -> Option<ReportTable> {
     let title = "Regret of an agent beyond that of another, run by run on the same outcomes";
     (!pairs.is_empty()).then(|| spec::report(title, &pair_columns(), pairs, Report))
 }
 
 /// Pairs of agents on an instance for programs.
-pub fn pairs_json(pairs: &[Pair]) -> serde_json::Value {
+pub fn pairs_json(pairs: &[Pair<'_>]) -> serde_json::Value {
     spec::json_rows(&pair_columns(), pairs)
 }
 
@@ -273,13 +277,13 @@ fn verdict_of(difference: &Interval95) -> Cell {
 /// `agent` lost beyond `other`, with Student's intervals over instances that hold for all rows at once with 95%; `won` and
 /// `lost` count instances on which `agent` had less or more regret, `won_clearly` and `lost_clearly` those whose interval
 /// in `pairs` excludes zero, `agent_broke` and `other_broke` those on which the promise was broken.
-fn overall_columns() -> Vec<Spec<Overall>> {
-    type Of = Spec<Overall>;
+fn overall_columns<'a>() -> Vec<Spec<Overall<'a>>> {
+    type Of<'a> = Spec<Overall<'a>>;
     vec![
-        Of::words("agent", |row| Some(&row.agent)).shown("agent", Report),
-        Of::words("other", |row| Some(&row.other)).shown("other", Report),
-        Of::words("group", |row| Some(row.guarantees[0].words())),
-        Of::words("other_group", |row| Some(row.guarantees[1].words())),
+        Of::words("agent", |row| Some(row.agent.name())).shown("agent", Report),
+        Of::words("other", |row| Some(row.other.name())).shown("other", Report),
+        Of::words("group", |row| Some(row.agent.agent.guarantee.words())),
+        Of::words("other_group", |row| Some(row.other.agent.guarantee.words())),
         Of::count("instances", |row| Some(row.instances)).shown("instances", Report),
         Of::interval("difference", |row| row.difference)
             .written("difference", Report, points)
@@ -321,19 +325,20 @@ fn broke(count: u64) -> Cell {
 
 /// Tabulates the paired differences over all instances: one row per pair of agents that both played at least two.
 pub fn overall(results: &Results) -> DataTable {
-    spec::data(&overall_columns(), &over_all(&results.instances))
+    spec::data(&overall_columns(), &over_all(&boards(&results.instances)))
 }
 
 /// Pairs of agents over all instances for people.
 pub fn overall_shown(results: &Results) -> Option<ReportTable> {
     let title = "Share of the possible gain that an agent lost beyond another, mean over instances";
-    let rows = over_all(&results.instances);
+    let boards = boards(&results.instances);
+    let rows = over_all(&boards);
     (!rows.is_empty()).then(|| spec::report(title, &overall_columns(), &rows, Report))
 }
 
 /// Pairs of agents over all instances for programs.
 pub fn overall_json(results: &Results) -> serde_json::Value {
-    spec::json_rows(&overall_columns(), &over_all(&results.instances))
+    spec::json_rows(&overall_columns(), &over_all(&boards(&results.instances)))
 }
 
 /// Tabulates the mean ranks of agents: one row per promise and agent, where at least two agents with the same promise
@@ -343,7 +348,7 @@ pub fn overall_json(results: &Results) -> serde_json::Value {
 /// group if neither is better, `unranked` the reason for an agent without a rank. The last four columns are the same in
 /// all rows of a group; `critical_difference` is Nemenyi's, at 5%.
 pub fn ranks(results: &Results) -> DataTable {
-    let rankings = rankings(&results.instances);
+    let rankings = rankings(&boards(&results.instances));
     let mut rows: Vec<RankRow<'_>> = Vec::new();
     for ranking in &rankings {
         let first = ranking.agents.first().map(|first| &first.agent);
@@ -358,12 +363,12 @@ pub fn ranks(results: &Results) -> DataTable {
                 unranked: None,
             }
         }));
-        rows.extend(ranking.unranked.iter().map(|(agent, reason)| RankRow {
+        rows.extend(ranking.unranked.iter().map(|own| RankRow {
             ranking,
-            agent,
+            agent: &own.agent,
             mean_rank: f64::NAN,
             p_first: f64::NAN,
-            unranked: Some(reason.words()),
+            unranked: Some(own.reason.words()),
         }));
     }
     type Of<'a> = Spec<RankRow<'a>>;

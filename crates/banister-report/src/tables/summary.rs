@@ -57,23 +57,22 @@ fn columns<'a>() -> Vec<Spec<SummaryRow<'a>>> {
                 Cell::number(percent(reward, best))
             }),
         Of::number("optimum", |row| row.instance.optimum.reward),
-        Of::count("violations", |row| violations(row.agent)).cells("violations", Terminal, |row| {
-            let broken = violations(row.agent);
-            counted(broken).toned(match broken {
-                Some(0) => Tone::Good,
-                Some(_) => Tone::Bad,
-                None => Tone::Quiet,
-            })
-        }),
-        Of::number("worst_exceedance", |row| {
-            // Not `f64::max`, for which what is unknown is nothing.
-            let excess = row.agent.runs.iter().map(|run| run.worst_exceedance);
-            excess.fold(0.0, |worst, x| if x <= worst { worst } else { x })
-        }),
+        Of::count("violations", |row| row.agent.violations()).cells(
+            "violations",
+            Terminal,
+            |row| {
+                let broken = row.agent.violations();
+                counted(broken).toned(match broken {
+                    Some(0) => Tone::Good,
+                    Some(_) => Tone::Bad,
+                    None => Tone::Quiet,
+                })
+            },
+        ),
+        Of::number("worst_exceedance", |row| row.agent.worst_exceedance()),
         Of::only(TIME, Terminal, |row| {
-            let times = row.agent.runs.iter().map(|run| run.nanoseconds_per_round);
-            let mean = |sum: f64| format!("{:.0}", sum / row.agent.runs.len() as f64);
-            let text = times.sum::<Option<f64>>().map_or(UNKNOWN.into(), mean);
+            let time = row.agent.nanoseconds_per_round();
+            let text = time.map_or(UNKNOWN.into(), |time| format!("{time:.0}"));
             Cell::number(text).toned(Tone::Quiet)
         }),
     ]
@@ -124,9 +123,4 @@ pub fn optimum_at_the_end(agent: &AgentResult) -> f64 {
     };
     let rounds: Vec<f64> = rounds.iter().map(|round| *round as f64).collect();
     final_reward(agent) + since(regret) / since(&rounds)
-}
-
-/// Rounds that broke a guardrail, over all runs; unknown without true means.
-pub fn violations(agent: &AgentResult) -> Option<u64> {
-    agent.runs.iter().map(|run| run.violations).sum()
 }

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use banister::guarantee::{CumulativeBudget, Guarantee};
 use serde::Serialize;
 
-use super::student::student_quantile;
-use crate::results::{AgentResult, Excess, InstanceResult, Measured, RunSummary};
+use super::sample::Interval95;
+use crate::results::{AgentResult, Excess, InstanceResult, Measured, RunSummary, worst};
 use crate::run::TOLERANCE;
 
 /// End of the label of an agent's tuned version: `s_colts, tuned` beside `s_colts`.
@@ -23,53 +23,6 @@ const GROWTH: f64 = 0.75;
 /// Probability with which noise alone may take the drawn costs of some run this far from their means.
 const NOISE: f64 = 0.01;
 
-/// A mean with its 95% interval (Student's), alone or among several that hold at once; the ends are NaN with fewer than
-/// two values.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval95 {
-    /// Mean.
-    pub mean: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval95 {
-    /// Computes the interval of some values, one per run.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
-        Self::among(1, values)
-    }
-
-    /// Computes one of `family` intervals that hold together with probability 95% (Bonferroni: each at level
-    /// 1 − 0.05/`family`).
-    pub fn among(family: usize, values: impl Iterator<Item = f64> + Clone) -> Self {
-        let n = values.clone().count();
-        let mean = values.clone().sum::<f64>() / n as f64;
-        if n < 2 {
-            return Self {
-                mean,
-                low: f64::NAN,
-                high: f64::NAN,
-            };
-        }
-        let squares: f64 = values.map(|x| (x - mean) * (x - mean)).sum();
-        let freedom = n as u64 - 1;
-        let error = (squares / freedom as f64 / n as f64).sqrt();
-        let half = student_quantile(1.0 - 0.05 / family.max(1) as f64, freedom) * error;
-        Self {
-            mean,
-            low: mean - half,
-            high: mean + half,
-        }
-    }
-
-    /// True where the whole interval lies on one side of zero.
-    pub fn is_clear(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
-
 /// Verdict on an agent's promise on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromiseVerdict {
@@ -82,6 +35,10 @@ pub enum PromiseVerdict {
 }
 
 impl PromiseVerdict {
+    fn of(kept: bool) -> Self {
+        if kept { Self::Yes } else { Self::No }
+    }
+
     /// Name of the verdict in a word.
     pub fn words(self) -> &'static str {
         match self {
@@ -94,13 +51,11 @@ impl PromiseVerdict {
 
 /// Standing of one agent on one instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
-    /// Name of the instance.
-    pub instance: String,
-    /// Label of the agent.
-    pub agent: String,
-    /// Promise about its guardrails: the group it stands in.
-    pub guarantee: Guarantee,
+pub struct Standing<'a> {
+    /// The instance.
+    pub instance: &'a InstanceResult,
+    /// The agent, in the group of its promise.
+    pub agent: &'a AgentResult,
     /// Verdict on that promise, see [`leaderboard`]; `None` where there is none, or the true means are unknown.
     pub kept: Option<PromiseVerdict>,
     /// True for an agent with a cumulative budget whose net excess was more than noise explains in some run, which a
@@ -110,21 +65,13 @@ pub struct Standing {
     /// for others, for those that promise nothing, and for tuned versions.
     pub rank: Option<u64>,
     /// Label of the agent on this instance that it is the tuned version of.
-    pub tuned_of: Option<String>,
+    pub tuned_of: Option<&'a str>,
     /// Regret of its own tuned version on this instance, and the verdict on that one's promise.
     pub tuned: Option<(Interval95, Option<PromiseVerdict>)>,
     /// Regret at the horizon.
     pub regret: Interval95,
-    /// Limit of certified play at the agent's δ; `None` where it is unknown.
-    pub limit: Option<f64>,
-    /// Regret as a multiple of that limit; `None` where it is unknown or below 1.
-    pub regret_over_limit: Option<f64>,
-    /// Rounds that broke a guardrail, over all runs; `None` where the true means are unknown.
-    pub violations: Option<u64>,
-    /// Violations as a share of a run's rounds.
+    /// Rounds that broke a guardrail as a share of a run's rounds.
     pub violation_share: Interval95,
-    /// Largest excess over any threshold in any run, in signal units.
-    pub worst_exceedance: f64,
     /// Per guardrail: sums of the excesses.
     pub excess: Vec<ExcessStanding>,
     /// Mean reward of the policies since the last checkpoint but one.
@@ -135,11 +82,14 @@ pub struct Standing {
     pub lost: f64,
     /// Drawn outcomes; `None` unless the environment is a table or user-supplied.
     pub drawn: Option<DrawnStanding>,
-    /// Microseconds a round; `None` if not measured.
-    pub micros: Option<f64>,
 }
 
-impl Standing {
+impl<'a> Standing<'a> {
+    /// Label of the agent.
+    pub fn name(&self) -> &'a str {
+        &self.agent.name
+    }
+
     /// Positive violation Σ(c − τ)₊ of the guardrail where it is largest in units of the signal's noise.
     pub fn violation(&self) -> Option<&ExcessStanding> {
         self.worst(|own| own.violation.mean)
@@ -188,16 +138,14 @@ impl ExcessStanding {
         let each = |of: fn(&Excess) -> f64| runs.iter().map(move |run| of(&excess(run, guardrail)));
         let mean = |of| each(of).sum::<f64>() / runs.len() as f64;
         let root = (instance.horizon as f64).sqrt();
-        let (end, quarter) = (
-            mean(|own| own.net.max(0.0)),
-            mean(|own| own.quarter.max(0.0)),
-        );
-        let net = Interval95::of(each(positive));
+        let end = mean(|own| own.net.max(0.0));
+        let quarter = mean(|own| own.quarter.max(0.0));
+        let net = Interval95::of(each(|own| at_least_zero(own.net)));
         Self {
             guardrail: instance.guardrails[guardrail].name.clone(),
             violation: Interval95::of(each(|own| own.violation)),
             net,
-            peak: each(|own| own.peak).fold(0.0, |worst, x| if x <= worst { worst } else { x }),
+            peak: worst(each(|own| own.peak)),
             net_over_root: Interval95 {
                 mean: net.mean / root,
                 low: net.low / root,
@@ -224,9 +172,9 @@ fn excess(run: &RunSummary, guardrail: usize) -> Excess {
     run.excess.get(guardrail).copied().unwrap_or(unknown)
 }
 
-/// Net excess (Σ(c − τ))₊ of a run; NaN stays NaN.
-fn positive(own: &Excess) -> f64 {
-    if own.net <= 0.0 { 0.0 } else { own.net }
+/// The value, or zero if it is below; NaN stays NaN.
+fn at_least_zero(x: f64) -> f64 {
+    if x <= 0.0 { 0.0 } else { x }
 }
 
 /// Drawn outcomes of an agent over its runs, see [`Measured`].
@@ -251,10 +199,7 @@ impl DrawnStanding {
             .map(|run| run.measured.as_ref())
             .collect::<Option<_>>()?;
         let first = all.first()?;
-        let each = |of: &dyn Fn(&Measured) -> f64| -> Interval95 {
-            let values: Vec<f64> = all.iter().map(|own| of(own)).collect();
-            Interval95::of(values.into_iter())
-        };
+        let each = |of: &dyn Fn(&Measured) -> f64| Interval95::of(all.iter().map(|own| of(own)));
         let guardrails = 0..first.costs.len();
         let mut rounds: Vec<u64> = (all.iter())
             .map(|own| own.rounds_to_90.unwrap_or(u64::MAX))
@@ -287,38 +232,28 @@ impl DrawnStanding {
 /// - of a sum that grows more slowly than the rounds ([`CumulativeBudget::Sublinear`]), if in no run the net excess N is more
 ///   than that, or if it grew from T/4 to T by less than the power 3/4, halfway between √T and T: the 95% interval
 ///   over runs of N(T) − 4^¾ N(T/4) is below zero. Above zero the promise was broken, at this horizon.
-pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
-    let mut board: Vec<Standing> = (instance.agents.iter())
+pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing<'_>> {
+    let mut board: Vec<Standing<'_>> = (instance.agents.iter())
         .map(|agent| standing(instance, agent))
         .collect();
-    let key = |s: &Standing| match s.kept {
-        Some(PromiseVerdict::Yes) => (u8::from(s.exceeds), s.regret.mean),
-        _ => {
-            let place = if s.kept == Some(PromiseVerdict::No) {
-                3
-            } else {
-                2
-            };
-            (
-                place,
-                s.violation()
-                    .map_or(0.0, |own| own.violation.mean / own.noise),
-            )
-        }
+    let key = |s: &Standing<'_>| {
+        let violation = s.violation();
+        let violation = violation.map_or(0.0, |own| own.violation.mean / own.noise);
+        let (place, value) = match s.kept {
+            Some(PromiseVerdict::Yes) => (u8::from(s.exceeds), s.regret.mean),
+            Some(PromiseVerdict::No) => (3, violation),
+            _ => (2, violation),
+        };
+        (s.agent.guarantee, place, value)
     };
-    board.sort_by(|a, b| {
-        let (own, other) = (key(a), key(b));
-        (a.guarantee.cmp(&b.guarantee))
-            .then(own.0.cmp(&other.0))
-            .then(own.1.partial_cmp(&other.1).unwrap_or(Ordering::Equal))
-    });
+    board.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
     let (tuned, mut board): (Vec<_>, Vec<_>) =
         board.into_iter().partition(|own| own.tuned_of.is_some());
     let mut rank = 0;
     let mut group = None;
     for standing in &mut board {
-        if group != Some(standing.guarantee) {
-            (group, rank) = (Some(standing.guarantee), 0);
+        if group != Some(standing.agent.guarantee) {
+            (group, rank) = (Some(standing.agent.guarantee), 0);
         }
         if standing.kept == Some(PromiseVerdict::Yes) {
             rank += 1;
@@ -326,9 +261,7 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
         }
     }
     for standing in tuned {
-        let original = board
-            .iter()
-            .position(|own| Some(&own.agent) == standing.tuned_of.as_ref());
+        let original = (board.iter()).position(|own| Some(own.name()) == standing.tuned_of);
         if let Some(place) = original {
             board[place].tuned = Some((standing.regret, standing.kept));
         }
@@ -338,19 +271,19 @@ pub fn leaderboard(instance: &InstanceResult) -> Vec<Standing> {
     board
 }
 
-fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
+/// The leaderboards of some instances.
+pub fn leaderboards(instances: &[InstanceResult]) -> Vec<Vec<Standing<'_>>> {
+    instances.iter().map(leaderboard).collect()
+}
+
+fn standing<'a>(instance: &'a InstanceResult, agent: &'a AgentResult) -> Standing<'a> {
     let runs = &agent.runs;
-    let count = runs.len() as f64;
-    let mean = |of: &dyn Fn(usize) -> f64| (0..runs.len()).map(of).sum::<f64>() / count;
-    let reward = mean(&|r| runs[r].reward_end);
+    let reward = runs.iter().map(|r| r.reward_end).sum::<f64>() / runs.len() as f64;
     let rounds = instance.horizon as f64;
-    let nanoseconds: Option<f64> = runs.iter().map(|r| r.nanoseconds_per_round).sum();
-    let original = tuned_of(&agent.name)
-        .filter(|label| instance.agents.iter().any(|other| other.name == *label));
+    let is_agent = |label: &&str| instance.agents.iter().any(|other| other.name == *label);
     Standing {
-        instance: instance.name.clone(),
-        agent: agent.name.clone(),
-        guarantee: agent.guarantee,
+        instance,
+        agent,
         kept: kept(instance, agent),
         exceeds: agent.guarantee == Guarantee::Cumulative
             && (0..instance.guardrails.len()).any(|i| {
@@ -358,17 +291,12 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
                 runs.iter().any(|run| excess(run, i).net > most)
             }),
         rank: None,
-        tuned_of: original.map(str::to_string),
+        tuned_of: tuned_of(&agent.name).filter(is_agent),
         tuned: None,
         regret: Interval95::of(runs.iter().map(|r| r.regret)),
-        limit: agent.limit,
-        regret_over_limit: agent.regret_over_limit(),
-        violations: runs.iter().map(|r| r.violations).sum(),
         violation_share: Interval95::of(
             (runs.iter()).map(|r| r.violations.map_or(f64::NAN, |v| v as f64 / rounds)),
         ),
-        worst_exceedance: (runs.iter().map(|r| r.worst_exceedance))
-            .fold(0.0, |worst, x| if x <= worst { worst } else { x }),
         excess: (0..instance.guardrails.len())
             .map(|guardrail| ExcessStanding::of(instance, runs, guardrail))
             .collect(),
@@ -381,7 +309,6 @@ fn standing(instance: &InstanceResult, agent: &AgentResult) -> Standing {
         },
         lost: lost(instance, agent),
         drawn: DrawnStanding::of(runs),
-        micros: nanoseconds.map(|sum| sum / count / 1000.0),
     }
 }
 
@@ -397,24 +324,14 @@ fn lost(instance: &InstanceResult, agent: &AgentResult) -> f64 {
 }
 
 fn kept(instance: &InstanceResult, agent: &AgentResult) -> Option<PromiseVerdict> {
-    let violations: u64 = agent
-        .runs
-        .iter()
-        .map(|run| run.violations)
-        .sum::<Option<_>>()?;
+    let violations = agent.violations()?;
     match agent.guarantee {
-        Guarantee::EveryRound | Guarantee::PerAction => Some(if violations == 0 {
-            PromiseVerdict::Yes
-        } else {
-            PromiseVerdict::No
-        }),
+        Guarantee::EveryRound | Guarantee::PerAction => Some(PromiseVerdict::of(violations == 0)),
         Guarantee::Cumulative => {
             let each = (0..instance.guardrails.len()).map(|i| budget_kept(instance, agent, i));
             // Of several guardrails the worst verdict counts.
-            Some(
-                each.max_by_key(|own| *own as u8)
-                    .unwrap_or(PromiseVerdict::Yes),
-            )
+            let worst = each.max_by_key(|own| *own as u8);
+            Some(worst.unwrap_or(PromiseVerdict::Yes))
         }
         Guarantee::Unsafe => None,
     }
@@ -422,43 +339,36 @@ fn kept(instance: &InstanceResult, agent: &AgentResult) -> Option<PromiseVerdict
 
 /// Largest net excess that noise explains in each of some runs (Azuma and Hoeffding).
 fn explained(instance: &InstanceResult, runs: &[RunSummary], guardrail: usize) -> f64 {
-    let (rounds, noise) = (
-        instance.horizon as f64,
-        instance.guardrails[guardrail].noise,
-    );
+    let rounds = instance.horizon as f64;
     let log = (runs.len() as f64 / NOISE).ln();
-    TOLERANCE * noise * rounds + noise * (2.0 * rounds * log).sqrt()
+    rounding(instance, guardrail)
+        + instance.guardrails[guardrail].noise * (2.0 * rounds * log).sqrt()
+}
+
+/// Sum of what rounding explains.
+fn rounding(instance: &InstanceResult, guardrail: usize) -> f64 {
+    TOLERANCE * instance.guardrails[guardrail].noise * instance.horizon as f64
 }
 
 fn budget_kept(instance: &InstanceResult, agent: &AgentResult, guardrail: usize) -> PromiseVerdict {
-    let rounds = instance.horizon as f64;
-    let noise = instance.guardrails[guardrail].noise;
-    let rounding = TOLERANCE * noise * rounds;
-    let excess = || agent.runs.iter().map(|run| excess(run, guardrail));
-    let verdict = |kept: bool| {
-        if kept {
-            PromiseVerdict::Yes
-        } else {
-            PromiseVerdict::No
-        }
-    };
+    let mut excess = agent.runs.iter().map(|run| excess(run, guardrail));
     let most = explained(instance, &agent.runs, guardrail);
-    let small = excess().all(|own| own.net <= most);
+    let is_small = excess.clone().all(|own| own.net <= most);
     match agent.budget {
-        CumulativeBudget::Anytime => verdict(excess().all(|own| own.peak <= rounding)),
-        CumulativeBudget::Horizon => verdict(small),
-        CumulativeBudget::Sublinear if small => PromiseVerdict::Yes,
-        CumulativeBudget::Sublinear => {
+        CumulativeBudget::Anytime => {
+            let rounding = rounding(instance, guardrail);
+            PromiseVerdict::of(excess.all(|own| own.peak <= rounding))
+        }
+        CumulativeBudget::Sublinear if !is_small => {
             let factor = 4_f64.powf(GROWTH);
-            let growth = excess().map(|own| own.net.max(0.0) - factor * own.quarter.max(0.0));
-            let growth = Interval95::of(growth.collect::<Vec<_>>().into_iter());
-            if growth.high < 0.0 {
-                PromiseVerdict::Yes
-            } else if growth.low > 0.0 {
-                PromiseVerdict::No
+            let growth = excess.map(|own| own.net.max(0.0) - factor * own.quarter.max(0.0));
+            let growth = Interval95::of(growth);
+            if growth.is_clear() {
+                PromiseVerdict::of(growth.high < 0.0)
             } else {
                 PromiseVerdict::Undecided
             }
         }
+        CumulativeBudget::Horizon | CumulativeBudget::Sublinear => PromiseVerdict::of(is_small),
     }
 }

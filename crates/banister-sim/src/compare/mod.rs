@@ -16,14 +16,15 @@
 //! let instance = gathered.expect("not cancelled")[0].result();
 //! let board = leaderboard(&instance);
 //! // Those that promise most come first.
-//! assert_eq!(board[0].agent, "opb");
+//! assert_eq!(board[0].name(), "opb");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! In reading order: `suite/` (named instances) and `grid.rs` (lists of values) make entries (`entry.rs`); `plan.rs`
 //! runs them, with `estimate.rs` for how long that takes and `journal.rs` to go on after an interruption; `board.rs`
-//! and `pairs.rs`, with `student.rs`, `ranks.rs`, with `rank_tests.rs`, and `published.rs` judge the results, which
-//! `stored.rs` keeps beside published numbers; `tuning.rs` chooses the constants of rivals.
+//! judges the results, with the intervals of `sample.rs`, and `pairs.rs` and `ranks.rs`, with `rank_tests.rs`, compare
+//! the agents on the boards; `published.rs` compares results with published numbers, beside which `stored.rs` keeps
+//! them; `tuning.rs` chooses the constants of rivals.
 
 mod board;
 mod entry;
@@ -35,13 +36,13 @@ mod plan;
 mod published;
 mod rank_tests;
 mod ranks;
+mod sample;
 mod stored;
-mod student;
 mod suite;
 mod tuning;
 
 pub use board::{
-    DrawnStanding, ExcessStanding, Interval95, PromiseVerdict, Standing, TUNED, leaderboard,
+    DrawnStanding, ExcessStanding, PromiseVerdict, Standing, TUNED, leaderboard, leaderboards,
     tuned_of,
 };
 pub use entry::{Entry, FieldValue, Fields};
@@ -49,10 +50,10 @@ pub use grid::{expand, is_grid};
 pub use journal::{Journal, JournalError};
 pub use pairs::{Overall, Pair, overall, pairs};
 pub use plan::{Agents, Comparison, LeftOut};
-pub use published::{Ours, PublishedNumber, Quantity, Sample, Spread, Verdict, measured, verdicts};
+pub use published::{Ours, PublishedNumber, Quantity, Spread, Verdict, measured, verdicts};
 pub use rank_tests::{Friedman, critical_difference, friedman, holm, signed_rank};
-pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, rankings};
+pub use ranks::{LeftUnranked, RankPair, Ranked, Ranking, Unranked, rankings};
+pub use sample::{Interval95, Sample, student_quantile};
 pub use stored::{Stored, stored, unreproduced};
-pub use student::student_quantile;
 pub use suite::{SUITES, Suite};
 pub use tuning::{Tried, chosen, tried};

@@ -2,18 +2,16 @@
 
 use banister::guarantee::Guarantee;
 
-use super::board::{Interval95, PromiseVerdict, Standing, leaderboard};
-use crate::results::{AgentResult, InstanceResult};
+use super::board::{PromiseVerdict, Standing};
+use super::sample::{Interval95, Sample};
 
 /// Paired difference of two agents, run by run on the same outcomes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
-    /// Name of the instance.
-    pub instance: String,
+pub struct Pair<'a> {
     /// Agent that stands lower on the leaderboard.
-    pub agent: String,
+    pub agent: &'a Standing<'a>,
     /// Agent that it is compared with.
-    pub other: String,
+    pub other: &'a Standing<'a>,
     /// Regret of `agent` minus regret of `other`, with an interval that holds together with those of all other pairs of
     /// the comparison.
     pub difference: Interval95,
@@ -29,64 +27,57 @@ pub struct Pair {
 ///
 /// The 95% intervals of all pairs of all instances hold at once: each is Student's at level 1 − 0.05/n, n the
 /// number of pairs (Bonferroni).
-pub fn pairs(instances: &[InstanceResult]) -> Vec<Vec<Pair>> {
-    let compared: Vec<Vec<(&AgentResult, &AgentResult)>> = instances.iter().map(compared).collect();
+pub fn pairs<'a>(boards: &'a [Vec<Standing<'a>>]) -> Vec<Vec<Pair<'a>>> {
+    let compared: Vec<Vec<_>> = boards.iter().map(|board| compared(board)).collect();
     let family = compared.iter().map(Vec::len).sum();
-    let each = |(instance, on): (&InstanceResult, Vec<(&AgentResult, &AgentResult)>)| {
-        (on.into_iter())
-            .map(|(agent, other)| pair(&instance.name, agent, other, family))
-            .collect()
-    };
-    instances.iter().zip(compared).map(each).collect()
+    let pair = |(agent, other)| Pair::new(agent, other, family);
+    let each = compared.into_iter();
+    each.map(|on| on.into_iter().map(pair).collect()).collect()
 }
 
 /// The pairs of an instance.
-fn compared(instance: &InstanceResult) -> Vec<(&AgentResult, &AgentResult)> {
-    let order = leaderboard(instance);
-    let place = |agent: &AgentResult| order.iter().position(|own| own.agent == agent.name);
-    let mut agents: Vec<&AgentResult> = instance.agents.iter().collect();
-    agents.sort_by_key(|agent| place(agent));
-    let mut all = Vec::new();
-    for (i, other) in agents.iter().enumerate() {
-        let worse = agents[i + 1..].iter();
-        all.extend(
-            worse
-                .filter(|agent| are_compared(agent, other))
-                .map(|agent| (*agent, *other)),
-        );
-    }
-    all
+fn compared<'a>(board: &'a [Standing<'a>]) -> Vec<(&'a Standing<'a>, &'a Standing<'a>)> {
+    let each = board.iter().enumerate().flat_map(|(i, other)| {
+        let worse = board[i + 1..].iter();
+        worse.map(move |agent| (agent, other))
+    });
+    each.filter(|(a, b)| are_compared(a, b)).collect()
 }
 
-fn are_compared(a: &AgentResult, b: &AgentResult) -> bool {
+fn are_compared(a: &Standing<'_>, b: &Standing<'_>) -> bool {
+    let (a, b) = (a.agent, b.agent);
     let promised = a.guarantee == b.guarantee && a.guarantee != Guarantee::Unsafe;
     promised || a.ours || b.ours
 }
 
-fn pair(instance: &str, a: &AgentResult, b: &AgentResult, family: usize) -> Pair {
-    let differences = a.runs.iter().zip(&b.runs).map(|(a, b)| a.regret - b.regret);
-    let alone = Interval95::of(differences.clone());
-    let half = |i: Interval95| i.high - i.mean;
-    let own = |agent: &AgentResult| half(Interval95::of(agent.runs.iter().map(|r| r.regret)));
-    Pair {
-        instance: instance.to_string(),
-        agent: a.name.clone(),
-        other: b.name.clone(),
-        difference: Interval95::among(family, differences),
-        alone,
-        gain: own(a).hypot(own(b)) / half(alone),
+impl<'a> Pair<'a> {
+    fn new(agent: &'a Standing<'a>, other: &'a Standing<'a>, family: usize) -> Self {
+        let runs = std::iter::zip(&agent.agent.runs, &other.agent.runs);
+        let differences = Sample::of(runs.map(|(a, b)| a.regret - b.regret));
+        let alone = differences.interval(1);
+        let half = |i: Interval95| i.high - i.mean;
+        Self {
+            agent,
+            other,
+            difference: differences.interval(family),
+            alone,
+            gain: half(agent.regret).hypot(half(other.regret)) / half(alone),
+        }
+    }
+
+    /// Share of the possible gain that `agent` lost beyond `other`.
+    fn lost(&self) -> f64 {
+        self.agent.lost - self.other.lost
     }
 }
 
 /// Paired difference of two agents over all instances that both played.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Overall {
-    /// Agent that lost more on average.
-    pub agent: String,
+pub struct Overall<'a> {
+    /// Agent that lost more on average, as it stands on the first of them.
+    pub agent: &'a Standing<'a>,
     /// Agent that it is compared with.
-    pub other: String,
-    /// Promises of the two.
-    pub guarantees: [Guarantee; 2],
+    pub other: &'a Standing<'a>,
     /// Number of instances.
     pub instances: u64,
     /// Mean over instances of the share of the possible gain that `agent` lost beyond `other`, with an interval that
@@ -106,95 +97,60 @@ pub struct Overall {
 /// the share of the possible gain that was lost: regret divided by what the best feasible policies earn beyond the
 /// safe action. The interval is Student's over instances, at level 1 − 0.05/n for n rows: it speaks of instances
 /// of which these are a sample.
-pub fn overall(instances: &[InstanceResult]) -> Vec<Overall> {
-    let paired = pairs(instances);
-    let boards: Vec<Vec<Standing>> = instances.iter().map(leaderboard).collect();
-    let mut all: Vec<(Overall, Vec<f64>)> = Vec::new();
-    for (board, paired) in boards.iter().zip(&paired) {
-        for pair in paired {
-            let find = |name: &str| board.iter().find(|own| own.agent == name);
-            let (Some(agent), Some(other)) = (find(&pair.agent), find(&pair.other)) else {
-                continue;
-            };
-            let difference = agent.lost - other.lost;
-            if !difference.is_finite() {
-                continue;
-            }
-            let place = all.iter().position(|(own, _)| {
-                let (a, b) = (own.agent.as_str(), own.other.as_str());
-                (a, b) == (&pair.agent, &pair.other) || (b, a) == (&pair.agent, &pair.other)
-            });
-            let place = place.unwrap_or_else(|| {
-                all.push((Overall::new(agent, other), Vec::new()));
-                all.len() - 1
-            });
-            let (own, differences) = &mut all[place];
-            let straight = own.agent == agent.agent;
-            let sign = if straight { 1.0 } else { -1.0 };
-            let count = |counts: &mut [u64; 2], way: f64| {
-                let way = sign * way;
-                counts[0] += u64::from(way * pair.difference.mean > 0.0);
-                counts[1] +=
-                    u64::from(way * pair.difference.mean > 0.0 && pair.difference.is_clear());
-            };
-            count(&mut own.won, -1.0);
-            count(&mut own.lost, 1.0);
-            let broke =
-                [agent, other].map(|standing| u64::from(standing.kept == Some(PromiseVerdict::No)));
-            own.broke[usize::from(!straight)] += broke[0];
-            own.broke[usize::from(straight)] += broke[1];
-            own.instances += 1;
-            differences.push(sign * difference);
+pub fn overall<'a>(boards: &'a [Vec<Standing<'a>>]) -> Vec<Overall<'a>> {
+    let paired: Vec<Pair<'_>> = pairs(boards).into_iter().flatten().collect();
+    // Which of two agents is the better one differs from instance to instance: 1 as on the first, else −1.
+    let mut rows: Vec<Vec<(f64, &Pair<'_>)>> = Vec::new();
+    for pair in paired.iter().filter(|pair| pair.lost().is_finite()) {
+        let names = (pair.agent.name(), pair.other.name());
+        let mut known = rows.iter_mut().filter_map(|row| {
+            let first = (row[0].1.agent.name(), row[0].1.other.name());
+            let is_turned = first == (names.1, names.0);
+            let sign = if is_turned { -1.0 } else { 1.0 };
+            (is_turned || first == names).then_some((row, sign))
+        });
+        match known.next() {
+            Some((row, sign)) => row.push((sign, pair)),
+            None => rows.push(vec![(1.0, pair)]),
         }
     }
-    all.retain(|(own, _)| own.instances >= 2);
-    let family = all.len();
-    let rows = all.into_iter().map(|(own, differences)| {
-        let difference = Interval95::among(family, differences.into_iter());
-        let row = Overall { difference, ..own };
-        if difference.mean < 0.0 {
-            row.turned()
-        } else {
-            row
-        }
-    });
-    rows.collect()
+    rows.retain(|row| row.len() >= 2);
+    let family = rows.len();
+    rows.iter().map(|row| Overall::of(row, family)).collect()
 }
 
-impl Overall {
-    fn new(agent: &Standing, other: &Standing) -> Self {
+impl<'a> Overall<'a> {
+    /// Sums up the instances of a pair, each with the sign of its difference.
+    fn of(row: &[(f64, &Pair<'a>)], family: usize) -> Self {
+        let mean = row.iter().map(|(sign, pair)| sign * pair.lost());
+        let turn = if mean.sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+        let differences = row.iter().map(|(sign, pair)| turn * sign * pair.lost());
+        let count = |side: f64| {
+            let there =
+                |(sign, pair): &&(f64, &Pair<'_>)| side * turn * sign * pair.difference.mean > 0.0;
+            let all = row.iter().filter(there);
+            let clear = all.clone().filter(|(_, pair)| pair.difference.is_clear());
+            [all.count() as u64, clear.count() as u64]
+        };
+        let broke = |own: &Standing<'_>| {
+            let both = row.iter().flat_map(|(_, pair)| [pair.agent, pair.other]);
+            let broken = both.filter(|s| s.kept == Some(PromiseVerdict::No));
+            broken.filter(|s| s.name() == own.name()).count() as u64
+        };
+        let first = row[0].1;
+        let (agent, other) = if turn < 0.0 {
+            (first.other, first.agent)
+        } else {
+            (first.agent, first.other)
+        };
         Self {
-            agent: agent.agent.clone(),
-            other: other.agent.clone(),
-            guarantees: [agent.guarantee, other.guarantee],
-            instances: 0,
-            difference: Interval95 {
-                mean: f64::NAN,
-                low: f64::NAN,
-                high: f64::NAN,
-            },
-            won: [0; 2],
-            lost: [0; 2],
-            broke: [0; 2],
-        }
-    }
-
-    /// Swaps the two agents.
-    fn turned(self) -> Self {
-        let Interval95 { mean, low, high } = self.difference;
-        Self {
-            agent: self.other,
-            other: self.agent,
-            difference: Interval95 {
-                mean: -mean,
-                low: -high,
-                high: -low,
-            },
-            won: self.lost,
-            lost: self.won,
-            broke: [self.broke[1], self.broke[0]],
-            guarantees: [self.guarantees[1], self.guarantees[0]],
-            instances: self.instances,
+            agent,
+            other,
+            instances: row.len() as u64,
+            difference: Sample::of(differences).interval(family),
+            won: count(-1.0),
+            lost: count(1.0),
+            broke: [broke(agent), broke(other)],
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use super::board::Interval95;
-use super::student::student_quantile;
+use super::sample::{Interval95, Sample, student_quantile};
 use crate::run::Gathered;
 
 /// Quantity that a published number measures.
@@ -121,41 +120,6 @@ impl Verdict {
 /// Our values of a published quantity over runs, or the verdict where there are none to compare.
 pub type Ours = Result<Sample, Verdict>;
 
-/// Values of a quantity over runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// Number of runs.
-    pub runs: u64,
-    /// Mean over runs.
-    pub mean: f64,
-    /// Standard deviation, with n − 1 in the denominator; NaN with one run.
-    pub sd: f64,
-}
-
-impl Sample {
-    fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-        Self {
-            runs: values.len() as u64,
-            mean,
-            sd: (squares / (n - 1.0)).sqrt(),
-        }
-    }
-
-    /// Its mean with Student's 95% interval.
-    pub fn interval(&self) -> Interval95 {
-        let error = self.sd / (self.runs as f64).sqrt();
-        let half = student_quantile(0.95, self.runs.saturating_sub(1).max(1)) * error;
-        Interval95 {
-            mean: self.mean,
-            low: self.mean - half,
-            high: self.mean + half,
-        }
-    }
-}
-
 /// Compares every published number whose instance was played.
 pub fn verdicts<'p>(
     published: &'p [PublishedNumber],
@@ -169,14 +133,11 @@ pub fn measured<'p>(
     published: &'p [PublishedNumber],
     gathered: &[Gathered<'_>],
 ) -> Vec<(&'p PublishedNumber, Ours)> {
-    let mut all = Vec::new();
-    for number in published {
-        let instance = (gathered.iter()).find(|g| g.experiment.name == number.instance);
-        if let Some(instance) = instance {
-            all.push((number, measure(number, instance)));
-        }
-    }
-    all
+    let measured = published.iter().filter_map(|number| {
+        let instance = (gathered.iter()).find(|g| g.experiment.name == number.instance)?;
+        Some((number, measure(number, instance)))
+    });
+    measured.collect()
 }
 
 /// Judges what was measured for one table.
@@ -220,12 +181,12 @@ fn measure(number: &PublishedNumber, gathered: &Gathered<'_>) -> Ours {
             Quantity::Violations => summary.violations.map_or(f64::NAN, |n| n as f64),
         }
     });
-    Ok(Sample::of(&values.collect::<Vec<_>>()))
+    Ok(Sample::of(values))
 }
 
 /// Judges our values, one of `together` rows of a table.
 fn judge(number: &PublishedNumber, sample: &Sample, together: usize) -> Verdict {
-    let ours = sample.interval();
+    let ours = sample.interval(1);
     let margin = number.margin * number.value.abs();
     let difference = Welch::new(sample, number);
     // Comparisons with NaN, which is the error of one run, decide nothing.

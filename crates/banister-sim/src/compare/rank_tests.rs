@@ -1,15 +1,16 @@
 //! Tests on ranks over instances: Friedman's, Wilcoxon's signed-rank test with Holm's correction, and Nemenyi's
 //! critical difference.
 
-use std::f64::consts::{FRAC_1_SQRT_2, PI};
+use std::f64::consts::FRAC_1_SQRT_2;
 
-use libm::{erfc, exp, fabs, lgamma, log, sqrt};
+use serde::Serialize;
+use statrs::distribution::{Continuous, ContinuousCDF, FisherSnedecor, Normal};
 
 /// Largest number of differences whose signs are enumerated; beyond it the normal law is close enough.
 const EXACT: usize = 100;
 
 /// Friedman's test of the hypothesis that all agents are equal.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Friedman {
     /// Friedman's χ²_F.
     pub chi_square: f64,
@@ -38,55 +39,9 @@ pub fn friedman(mean_ranks: &[f64], instances: usize) -> Friedman {
     } else {
         f64::INFINITY
     };
-    let freedom = (k - 1.0, (k - 1.0) * (n - 1.0));
-    Friedman {
-        chi_square,
-        f,
-        p: if k < 2.0 || n < 2.0 {
-            f64::NAN
-        } else {
-            f_tail(f.max(0.0), freedom)
-        },
-    }
-}
-
-/// P(F ≥ f) for Fisher's F with (a, b) degrees of freedom: I_x(b/2, a/2) at x = b/(b + af).
-fn f_tail(f: f64, (a, b): (f64, f64)) -> f64 {
-    if f.is_infinite() {
-        return 0.0;
-    }
-    incomplete_beta(b / (b + a * f), b / 2.0, a / 2.0)
-}
-
-/// Regularised incomplete beta function I_x(a, b), by its continued fraction (DLMF 8.17.22).
-fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    // The fraction converges fast on this side.
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(1.0 - x, b, a);
-    }
-    let front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x)) / a;
-    // Lentz's method: ratios of numerators and of denominators, kept away from zero.
-    let away = |x: f64| if fabs(x) < 1e-300 { 1e-300 } else { x };
-    let (mut c, mut d) = (1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0)));
-    let mut value = d;
-    for m in 1..1000 {
-        let m = f64::from(m);
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        let before = value;
-        for term in [even, odd] {
-            d = 1.0 / away(1.0 + term * d);
-            c = away(1.0 + term / c);
-            value *= c * d;
-        }
-        if fabs(value - before) <= 1e-15 * fabs(value) {
-            break;
-        }
-    }
-    front * value
+    let law = FisherSnedecor::new(k - 1.0, (k - 1.0) * (n - 1.0));
+    let p = law.map_or(f64::NAN, |law| law.sf(f));
+    Friedman { chi_square, f, p }
 }
 
 /// Probability of paired differences at least this one-sided, if their signs are fair coins: Wilcoxon's signed-rank
@@ -98,7 +53,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 /// assert_eq!(p, 0.03125);
 /// ```
 pub fn signed_rank(differences: &[f64]) -> f64 {
-    let sizes: Vec<f64> = differences.iter().map(|x| fabs(*x)).collect();
+    let sizes: Vec<f64> = differences.iter().map(|x| x.abs()).collect();
     let ranks = ranks(&sizes);
     let signed = || differences.iter().zip(&ranks).filter(|(x, _)| **x != 0.0);
     let all: f64 = signed().map(|(_, rank)| rank).sum();
@@ -106,13 +61,13 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
         .filter(|(x, _)| **x > 0.0)
         .map(|(_, rank)| rank)
         .sum();
-    let distance = fabs(won - 0.5 * all);
+    let distance = (won - 0.5 * all).abs();
     if differences.len() > EXACT {
         let squares: f64 = signed().map(|(_, rank)| rank * rank).sum();
         return if squares == 0.0 {
             1.0
         } else {
-            erfc(distance / sqrt(0.25 * squares) * FRAC_1_SQRT_2)
+            2.0 * Normal::standard().sf(distance / (0.25 * squares).sqrt())
         };
     }
     // Ranks are halves at worst, so twice their sums are whole: the law of twice the sum of those won.
@@ -127,7 +82,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
             law[sum] = 0.5 * (law[sum] + from);
         }
     }
-    let far = |sum: usize| fabs(0.5 * sum as f64 - 0.5 * all) >= distance - 1e-9;
+    let far = |sum: usize| (0.5 * sum as f64 - 0.5 * all).abs() >= distance - 1e-9;
     let p: f64 = (law.iter().enumerate())
         .filter(|(sum, _)| far(*sum))
         .map(|(_, p)| p)
@@ -176,21 +131,21 @@ pub fn critical_difference(agents: usize, instances: usize) -> f64 {
         }
     }
     let (k, n) = (agents as f64, instances as f64);
-    high * FRAC_1_SQRT_2 * sqrt(k * (k + 1.0) / (6.0 * n))
+    high * FRAC_1_SQRT_2 * (k * (k + 1.0) / (6.0 * n)).sqrt()
 }
 
 /// Probability that k standard normal numbers lie within `width` of each other: k∫φ(z)(Φ(z) − Φ(z − width))^(k−1) dz.
 fn range_within(width: f64, k: usize) -> f64 {
-    let below = |z: f64| 0.5 * erfc(-z * FRAC_1_SQRT_2);
+    let normal = Normal::standard();
     let (from, steps) = (-8.0, 800_u32);
     let step = (16.0 + width) / f64::from(steps);
     // The integrand and all its derivatives vanish at both ends: the trapezoid rule converges geometrically.
     let sum: f64 = (0..=steps)
         .map(|i| {
             let z = from + step * f64::from(i);
-            let between = below(z) - below(z - width);
-            exp(-0.5 * z * z) * (1..k).fold(1.0, |power, _| power * between)
+            let between = normal.cdf(z) - normal.cdf(z - width);
+            normal.pdf(z) * between.powi(k as i32 - 1)
         })
         .sum();
-    k as f64 * sum * step / sqrt(2.0 * PI)
+    k as f64 * sum * step
 }

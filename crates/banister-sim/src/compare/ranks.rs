@@ -1,10 +1,10 @@
 //! Ranks of agents over many instances.
 
 use banister::guarantee::Guarantee;
+use serde::{Serialize, Serializer};
 
-use super::board::{PromiseVerdict, Standing, leaderboard};
+use super::board::{PromiseVerdict, Standing};
 use super::rank_tests::{Friedman, critical_difference, friedman, holm, ranks, signed_rank};
-use crate::results::InstanceResult;
 
 /// Fewest instances that ranks are averaged over.
 const LEAST: usize = 6;
@@ -13,16 +13,17 @@ const LEAST: usize = 6;
 const LEVEL: f64 = 0.05;
 
 /// Ranks of the agents of one promise over the instances that all of them played.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranking {
     /// The promise.
+    #[serde(rename = "group")]
     pub guarantee: Guarantee,
     /// Names of the instances.
     pub instances: Vec<String>,
     /// Agents that kept their promise on all of them, the least mean rank first.
     pub agents: Vec<Ranked>,
     /// Agents of the same promise without a rank.
-    pub unranked: Vec<(String, LeftUnranked)>,
+    pub unranked: Vec<Unranked>,
     /// Test of the hypothesis that all are equal.
     pub friedman: Friedman,
     /// Nemenyi's critical difference of mean ranks, for comparison with the literature.
@@ -30,16 +31,26 @@ pub struct Ranking {
     /// All pairs of the ranked agents.
     pub pairs: Vec<RankPair>,
     /// First and last place of each run of two or more agents of which no two differ significantly.
+    #[serde(skip)]
     pub ties: Vec<(usize, usize)>,
 }
 
 /// Mean rank of an agent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
     /// Label of the agent.
     pub agent: String,
     /// Mean rank by regret, 1 being the best.
     pub mean_rank: f64,
+}
+
+/// An agent without a mean rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unranked {
+    /// Label of the agent.
+    pub agent: String,
+    /// Reason, for programs in words.
+    pub reason: LeftUnranked,
 }
 
 /// Reason why an agent has no mean rank, with a number of instances.
@@ -64,8 +75,14 @@ impl LeftUnranked {
     }
 }
 
+impl Serialize for LeftUnranked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.words())
+    }
+}
+
 /// Test of the difference between two agents over the instances.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankPair {
     /// Agent with the larger mean rank.
     pub agent: String,
@@ -96,38 +113,22 @@ impl RankPair {
 /// Holm's correction rather than by mean ranks with Nemenyi's critical difference: the latter makes a verdict on two
 /// agents depend on the others in the pool (Benavoli, Corani and Mangili 2016) and is conservative (García and Herrera
 /// 2008).
-pub fn rankings(instances: &[InstanceResult]) -> Vec<Ranking> {
-    let boards: Vec<(&str, Vec<Standing>)> = (instances.iter())
-        .map(|instance| (instance.name.as_str(), leaderboard(instance)))
-        .collect();
-    let promised = Guarantee::ALL
-        .into_iter()
-        .filter(|g| *g != Guarantee::Unsafe);
+pub fn rankings(boards: &[Vec<Standing<'_>>]) -> Vec<Ranking> {
+    let promised = Guarantee::ALL.into_iter();
+    let promised = promised.filter(|guarantee| *guarantee != Guarantee::Unsafe);
     promised
-        .filter_map(|guarantee| ranking(guarantee, &boards))
+        .filter_map(|guarantee| ranking(guarantee, boards))
         .collect()
 }
 
-fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ranking> {
-    let group = |board: &'_ [Standing]| -> Vec<Standing> {
-        let own = board.iter().filter(|own| own.guarantee == guarantee);
-        own.cloned().collect()
-    };
-    let boards: Vec<(&str, Vec<Standing>)> = (boards.iter())
-        .map(|(name, board)| (*name, group(board)))
-        .collect();
-    let mut names: Vec<&String> = Vec::new();
-    for own in boards.iter().flat_map(|board| &board.1) {
-        if !names.contains(&&own.agent) {
-            names.push(&own.agent);
-        }
-    }
-    let count = |name: &String, which: fn(&Standing) -> bool| {
-        let all = boards.iter().flat_map(|board| &board.1);
-        let own = all.filter(|own| own.agent == *name && which(own));
+fn ranking(guarantee: Guarantee, boards: &[Vec<Standing<'_>>]) -> Option<Ranking> {
+    let is_of = |own: &&Standing<'_>| own.agent.guarantee == guarantee;
+    let all = || boards.iter().flatten().filter(is_of);
+    let count = |name: &str, which: fn(&Standing<'_>) -> bool| {
+        let own = all().filter(|own| own.name() == name && which(own));
         own.count() as u64
     };
-    let reason = |name: &String| {
+    let reason = |name: &str| {
         let not_kept = count(name, |own| own.kept != Some(PromiseVerdict::Yes));
         let exceeded = count(name, |own| own.exceeds);
         match (not_kept, exceeded) {
@@ -137,10 +138,13 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
         }
     };
     // Where nothing can be gained no agent is better.
-    let players = |board: &(&str, Vec<Standing>)| -> Vec<String> {
-        let known = board.1.iter().filter(|own| own.lost.is_finite());
-        let kept = known.filter(|own| reason(&own.agent).is_none());
-        kept.map(|own| own.agent.clone()).collect()
+    let players = |board: &Vec<Standing<'_>>| -> Vec<String> {
+        let known = board
+            .iter()
+            .filter(is_of)
+            .filter(|own| own.lost.is_finite());
+        let kept = known.filter(|own| reason(own.name()).is_none());
+        kept.map(|own| own.name().to_string()).collect()
     };
     let fields: Vec<Vec<String>> = boards.iter().map(players).collect();
     let common = |agents: &[String]| -> Vec<usize> {
@@ -150,37 +154,35 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
     let tables = fields.iter().map(|agents| (agents, common(agents)));
     let tables = tables.filter(|(agents, on)| agents.len() >= 2 && on.len() >= LEAST);
     // The first of equally large ones.
-    let (agents, on) = tables.reduce(|best, next| {
-        let size = |table: &(&Vec<String>, Vec<usize>)| table.0.len() * table.1.len();
-        if size(&next) > size(&best) {
-            next
-        } else {
-            best
-        }
-    })?;
-    let lost = |agent: &String, at: usize| -> f64 {
-        let own = boards[at].1.iter().find(|own| own.agent == *agent);
-        own.map_or(f64::NAN, |own| own.lost)
+    let size = |table: &(&Vec<String>, Vec<usize>)| table.0.len() * table.1.len();
+    let (agents, on) = tables.rev().max_by_key(size)?;
+    // Shares of the possible gain lost, by instance.
+    let lost = |agent: &String| -> Vec<f64> {
+        let own = |at: &usize| boards[*at].iter().find(|own| own.name() == *agent);
+        let each = on.iter().map(own);
+        each.map(|own| own.map_or(f64::NAN, |own| own.lost))
+            .collect()
     };
+    let by_agent: Vec<Vec<f64>> = agents.iter().map(lost).collect();
     let mut sums = vec![0.0; agents.len()];
-    for &at in &on {
-        let values: Vec<f64> = agents.iter().map(|agent| lost(agent, at)).collect();
+    for at in 0..on.len() {
+        let values: Vec<f64> = by_agent.iter().map(|lost| lost[at]).collect();
         for (sum, rank) in sums.iter_mut().zip(ranks(&values)) {
             *sum += rank;
         }
     }
-    let mut ranked: Vec<Ranked> = (agents.iter().zip(sums))
+    let mut ranked: Vec<(Ranked, Vec<f64>)> = std::iter::zip(agents, sums)
         .map(|(agent, sum)| Ranked {
             agent: agent.clone(),
             mean_rank: sum / on.len() as f64,
         })
+        .zip(by_agent)
         .collect();
-    ranked.sort_by(|a, b| a.mean_rank.total_cmp(&b.mean_rank));
+    ranked.sort_by(|(a, _), (b, _)| a.mean_rank.total_cmp(&b.mean_rank));
     let mut pairs = Vec::new();
-    for (i, other) in ranked.iter().enumerate() {
-        for agent in &ranked[i + 1..] {
-            let difference = |at: &usize| lost(&agent.agent, *at) - lost(&other.agent, *at);
-            let differences: Vec<f64> = on.iter().map(difference).collect();
+    for (i, (other, theirs)) in ranked.iter().enumerate() {
+        for (agent, own) in &ranked[i + 1..] {
+            let differences: Vec<f64> = own.iter().zip(theirs).map(|(a, b)| a - b).collect();
             pairs.push(RankPair {
                 agent: agent.agent.clone(),
                 other: other.agent.clone(),
@@ -193,17 +195,25 @@ fn ranking(guarantee: Guarantee, boards: &[(&str, Vec<Standing>)]) -> Option<Ran
     for (pair, p) in pairs.iter_mut().zip(adjusted) {
         pair.p_adjusted = p;
     }
+    let ranked: Vec<Ranked> = ranked.into_iter().map(|(own, _)| own).collect();
     let means: Vec<f64> = ranked.iter().map(|own| own.mean_rank).collect();
-    let unranked = names.iter().filter(|name| !agents.contains(name));
+    let mut unranked: Vec<Unranked> = Vec::new();
+    for name in all().map(Standing::name) {
+        let is_listed = unranked.iter().any(|own| own.agent == name);
+        if !is_listed && !agents.iter().any(|agent| agent == name) {
+            let played = || LeftUnranked::Played(count(name, |_| true));
+            unranked.push(Unranked {
+                agent: name.to_string(),
+                reason: reason(name).unwrap_or_else(played),
+            });
+        }
+    }
     Some(Ranking {
         guarantee,
-        instances: on.iter().map(|at| boards[*at].0.to_string()).collect(),
-        unranked: unranked
-            .map(|name| {
-                let played = || LeftUnranked::Played(count(name, |_| true));
-                (name.to_string(), reason(name).unwrap_or_else(played))
-            })
+        instances: (on.iter().filter_map(|at| boards[*at].first()))
+            .map(|own| own.instance.name.clone())
             .collect(),
+        unranked,
         friedman: friedman(&means, on.len()),
         critical_difference: critical_difference(ranked.len(), on.len()),
         ties: ties(&ranked, &pairs),

@@ -6,7 +6,8 @@
 use banister::Error;
 use banister_table::{Limits, RawTable};
 
-use super::published::{Ours, PublishedNumber, Sample, Verdict, judged};
+use super::published::{Ours, PublishedNumber, Verdict, judged};
+use super::sample::Sample;
 use super::suite::Suite;
 
 /// A suite with published numbers.

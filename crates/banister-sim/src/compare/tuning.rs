@@ -42,11 +42,11 @@ pub fn tried(gathered: &[Gathered<'_>]) -> Vec<Tried> {
         let rounds = instance.horizon as f64;
         let board = leaderboard(&instance);
         for (label, source) in &gathered.experiment.agents {
-            let standing = board.iter().find(|standing| standing.agent == *label);
+            let standing = board.iter().find(|own| own.name() == label);
             let (Some(config), Some(standing)) = (source.config(), standing) else {
                 continue;
             };
-            let violation = match standing.guarantee {
+            let violation = match standing.agent.guarantee {
                 Guarantee::EveryRound | Guarantee::PerAction => standing.violation_share.mean,
                 Guarantee::Cumulative => standing.net().map_or(0.0, |own| own.net.mean / rounds),
                 Guarantee::Unsafe => 0.0,

@@ -93,7 +93,7 @@ fn agents_stand_by_their_promise_and_what_violating_earns_gives_no_rank() {
     let agents = ["ucb1", "opb", "doslb"];
     let instance = &results(vec![paper(0.2, 3000, 4, &agents)], &Agents::Proposed)[0];
     let board = leaderboard(instance);
-    let names: Vec<&str> = board.iter().map(|s| s.agent.as_str()).collect();
+    let names: Vec<&str> = board.iter().map(|s| s.name()).collect();
     // The other two violate, and earn more for it.
     assert_eq!(names, ["opb", "doslb", "ucb1"]);
     assert_eq!((board[0].rank, board[2].rank), (Some(1), None));
@@ -101,8 +101,8 @@ fn agents_stand_by_their_promise_and_what_violating_earns_gives_no_rank() {
         (board[0].kept, board[2].kept),
         (Some(PromiseVerdict::Yes), None)
     );
-    assert_eq!(board[0].violations, Some(0));
-    assert!(board[1..].iter().all(|s| s.violations > Some(0)));
+    assert_eq!(board[0].agent.violations(), Some(0));
+    assert!(board[1..].iter().all(|s| s.agent.violations() > Some(0)));
     assert!(
         board[1..]
             .iter()
@@ -110,7 +110,7 @@ fn agents_stand_by_their_promise_and_what_violating_earns_gives_no_rank() {
     );
     // The share is the count over all rounds.
     for standing in &board {
-        let share = standing.violations.expect("known") as f64 / 12_000.0;
+        let share = standing.agent.violations().expect("known") as f64 / 12_000.0;
         assert!((standing.violation_share.mean - share).abs() < 1e-12);
     }
 }
@@ -376,8 +376,9 @@ fn judged(runs: u64, check: impl Fn(Interval95, &dyn Fn(PublishedNumber, usize) 
     let plan = Comparison::plan(suite.entries, &Agents::Proposed, false).expect("it fits");
     let gathered = plan.run(NO_TIMING, &Progress::default(), None);
     let gathered = gathered.expect("runs").expect("not cancelled");
-    let board = leaderboard(&gathered[0].result());
-    let ours = board.iter().find(|s| s.agent == "opb (published)");
+    let instance = gathered[0].result();
+    let board = leaderboard(&instance);
+    let ours = board.iter().find(|s| s.name() == "opb (published)");
     check(ours.expect("it played").regret, &|number, rows| {
         assert_eq!(number.quantity, Quantity::Regret);
         verdicts(&vec![number; rows], &gathered)[0].1.clone()

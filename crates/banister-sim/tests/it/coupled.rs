@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use banister::{Agent, Decision, Error, Event, Round};
-use banister_sim::compare::{Agents, Comparison, Entry, Interval95, pairs};
+use banister_sim::compare::{Agents, Comparison, Entry, Interval95, leaderboards, pairs};
 use banister_sim::{AgentSource, CustomAgent, ExperimentConfig, Options, Progress};
 use serde_json::json;
 
@@ -132,7 +132,8 @@ fn an_agent_differs_from_itself_by_nothing() {
         entry.experiment.agent.push(agent.expect("an agent"));
     }
     let instances = results(vec![entry], &Agents::Proposed);
-    let pair = &pairs(&instances)[0][0];
+    let boards = leaderboards(&instances);
+    let pair = &pairs(&boards)[0][0];
     let Interval95 { mean, low, high } = pair.difference;
     assert_eq!((mean, low, high), (0.0, 0.0, 0.0));
 }
@@ -146,11 +147,12 @@ fn pairing_narrows_differences_between_agents_that_are_alike() {
         (entry.experiment.agent).push(serde_json::from_value(agent).expect("an agent"));
     }
     let instances = results(vec![entry], &Agents::Proposed);
-    let (instance, pair) = (&instances[0], &pairs(&instances)[0][0]);
+    let boards = leaderboards(&instances);
+    let (instance, pair) = (&instances[0], &pairs(&boards)[0][0]);
     assert!(pair.gain > 1.5, "{}", pair.gain);
     // Against the definition, run by run.
     let find = |name: &str| instance.agents.iter().find(|a| a.name == name);
-    let (a, b) = (find(&pair.agent), find(&pair.other));
+    let (a, b) = (find(pair.agent.name()), find(pair.other.name()));
     let (a, b) = (a.expect("one"), b.expect("other"));
     let differences: Vec<f64> = std::iter::zip(&a.runs, &b.runs)
         .map(|(a, b)| a.regret - b.regret)

@@ -64,11 +64,11 @@ fn repeats(suite: &str, places: &[usize], agents: &str) {
             .expect("runs");
         let instance = gathered.expect("not cancelled")[0].result();
         for standing in leaderboard(&instance) {
-            let key = (names[place].clone(), standing.agent.clone());
+            let key = (names[place].clone(), standing.name().to_string());
             let regret: f64 = regrets[&key].parse().expect("a number");
             assert_eq!(regret, standing.regret.mean, "{key:?}");
             let broken: u64 = violations[&key].parse().expect("a count");
-            assert_eq!(Some(broken), standing.violations, "{key:?}");
+            assert_eq!(Some(broken), standing.agent.violations(), "{key:?}");
         }
     }
 }

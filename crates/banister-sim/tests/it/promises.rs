@@ -3,7 +3,7 @@
 use banister::guarantee::{CumulativeBudget, Guarantee};
 use banister::{Agent, Decision, Error, Event, Round};
 use banister_sim::compare::{
-    Agents, Comparison, Entry, PromiseVerdict, leaderboard, overall, pairs,
+    Agents, Comparison, Entry, PromiseVerdict, leaderboard, leaderboards, overall, pairs,
 };
 use banister_sim::results::{
     AgentResult, Curve, Direction, Excess, GuardrailInfo, InstanceResult, Optimum, RunSummary,
@@ -110,7 +110,7 @@ fn sums_of_excesses_are_those_of_the_policies_played() {
     let board = leaderboard(&result);
     let second = board
         .iter()
-        .find(|s| s.agent == "second")
+        .find(|s| s.name() == "second")
         .expect("it played");
     assert!((second.violation().expect("known").violation.mean - 250.0).abs() < 1e-9);
     assert!((second.net().expect("known").growth - 1.0).abs() < 1e-9);
@@ -259,14 +259,15 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
         let runs = (0..3).map(|run| summary(run, regret + run as f64, vec![own(run)]));
         agent(name, Guarantee::Cumulative, runs.collect())
     };
-    let board = leaderboard(&instance(
+    let result = instance(
         "any",
         1,
         vec![slow("exceeds", -300.0, 1000.0), slow("frugal", 90.0, 20.0)],
-    ));
+    );
+    let board = leaderboard(&result);
     let places: Vec<_> = board
         .iter()
-        .map(|s| (s.agent.as_str(), s.rank, s.exceeds))
+        .map(|s| (s.name(), s.rank, s.exceeds))
         .collect();
     assert_eq!(
         places,
@@ -277,7 +278,7 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
         Guarantee::Cumulative,
         Guarantee::Unsafe,
     );
-    let board = leaderboard(&instance(
+    let result = instance(
         "any",
         1,
         vec![
@@ -292,8 +293,9 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
             plain("nobody, tuned", sum, 10.0, 0.0),
             plain("meek", none, 900.0, 1.0),
         ],
-    ));
-    let names: Vec<&str> = board.iter().map(|s| s.agent.as_str()).collect();
+    );
+    let board = leaderboard(&result);
+    let names: Vec<&str> = board.iter().map(|s| s.name()).collect();
     let expected = [
         "good",
         "good, tuned",
@@ -310,7 +312,7 @@ fn those_that_broke_their_promise_have_no_rank_and_are_not_ordered_by_what_it_ea
     let ranks: Vec<Option<u64>> = board.iter().map(|s| s.rank).collect();
     let (a, b) = (Some(1), Some(2));
     assert_eq!(ranks, [a, None, b, None, None, a, b, None, None, None]);
-    assert_eq!(board[1].tuned_of.as_deref(), Some("good"));
+    assert_eq!(board[1].tuned_of, Some("good"));
     assert_eq!(board[5].tuned_of, None, "its original did not play");
 }
 
@@ -334,7 +336,9 @@ fn intervals_of_all_pairs_hold_at_once() {
             let agents = ["a", "b", "c", "d"].map(&mut one).to_vec();
             instance(name, 0, agents)
         };
-        let pairs = pairs(&[board("x"), board("y"), board("z")]);
+        let instances = [board("x"), board("y"), board("z")];
+        let boards = leaderboards(&instances);
+        let pairs = pairs(&boards);
         assert_eq!(pairs.iter().map(Vec::len).sum::<usize>(), 18);
         let mut all = pairs.iter().flatten();
         let hold = |i: banister_sim::compare::Interval95| i.low <= 0.0 && i.high >= 0.0;
@@ -372,9 +376,10 @@ fn pairs_share_a_promise_or_one_of_them_is_ours() {
             one("thompson", Guarantee::Unsafe, false),
         ],
     );
-    let pairs = &pairs(&[board])[0];
+    let boards = [leaderboard(&board)];
+    let pairs = &pairs(&boards)[0];
     let names: Vec<(&str, &str)> = (pairs.iter())
-        .map(|pair| (pair.agent.as_str(), pair.other.as_str()))
+        .map(|pair| (pair.agent.name(), pair.other.name()))
         .collect();
     let expected = [
         ("s_colts", "opb"),
@@ -396,7 +401,7 @@ fn over_all_instances_the_share_of_the_possible_gain_is_compared() {
         (1000.0, 750.0),
         (500.0, 1250.0),
     ];
-    let boards: Vec<InstanceResult> = (regrets.iter().enumerate())
+    let instances: Vec<InstanceResult> = (regrets.iter().enumerate())
         .map(|(i, &(a, b))| {
             let runs = |regret: f64, violation: f64| -> Vec<RunSummary> {
                 let own = Excess {
@@ -415,10 +420,11 @@ fn over_all_instances_the_share_of_the_possible_gain_is_compared() {
             instance(&format!("instance {i}"), 1, vec![a, b])
         })
         .collect();
+    let boards = leaderboards(&instances);
     let rows = overall(&boards);
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
-    assert_eq!((row.agent.as_str(), row.other.as_str()), ("b", "a"));
+    assert_eq!((row.agent.name(), row.other.name()), ("b", "a"));
     // Differences 0.1, 0.25, −0.05 and 0.15 of the possible gain; t for 3 degrees of freedom is 3.182446.
     let mean: f64 = 0.1125;
     let squares: f64 = [0.1, 0.25, -0.05, 0.15]

@@ -2,7 +2,7 @@
 
 use banister::guarantee::{CumulativeBudget, Guarantee};
 use banister_sim::compare::{
-    LeftUnranked, critical_difference, friedman, holm, rankings, signed_rank,
+    LeftUnranked, critical_difference, friedman, holm, leaderboards, rankings, signed_rank,
 };
 use banister_sim::results::{AgentResult, Curve, InstanceResult, Optimum, RunSummary};
 
@@ -80,7 +80,7 @@ fn demsar() -> Vec<InstanceResult> {
 
 #[test]
 fn demsars_example_comes_out() {
-    let rankings = rankings(&demsar());
+    let rankings = rankings(&leaderboards(&demsar()));
     assert_eq!(rankings.len(), 1);
     let ranking = &rankings[0];
     let mean = |name: &str| {
@@ -233,7 +233,7 @@ fn only_agents_that_kept_their_promise_on_all_common_instances_have_a_rank() {
         instance(&format!("instance {i}"), &agents)
     };
     let all: Vec<InstanceResult> = (0..12).map(each).collect();
-    let ranking = &rankings(&all)[0];
+    let ranking = &rankings(&leaderboards(&all))[0];
     let names: Vec<&str> = ranking
         .agents
         .iter()
@@ -241,11 +241,13 @@ fn only_agents_that_kept_their_promise_on_all_common_instances_have_a_rank() {
         .collect();
     assert_eq!(names, ["good", "fair"]);
     assert_eq!(ranking.instances.len(), 12);
+    let unranked = ranking.unranked.iter();
+    let unranked: Vec<_> = unranked.map(|own| (&*own.agent, own.reason)).collect();
     assert_eq!(
-        ranking.unranked,
+        unranked,
         [
-            ("rare".to_string(), LeftUnranked::Played(3)),
-            ("bad".to_string(), LeftUnranked::NotKept(1)),
+            ("rare", LeftUnranked::Played(3)),
+            ("bad", LeftUnranked::NotKept(1)),
         ]
     );
     // Twelve wins out of twelve tell them apart: no bar joins them.
@@ -256,7 +258,7 @@ fn only_agents_that_kept_their_promise_on_all_common_instances_have_a_rank() {
         (f64::INFINITY, 0.0)
     );
     // Six instances at least.
-    assert!(rankings(&all[..5]).is_empty());
+    assert!(rankings(&leaderboards(&all[..5])).is_empty());
     // Neighbours that are not told apart are joined, also in chains.
     let chain = |i: usize| {
         let noise = if i.is_multiple_of(2) { 0.15 } else { -0.15 };
@@ -270,6 +272,6 @@ fn only_agents_that_kept_their_promise_on_all_common_instances_have_a_rank() {
             ],
         )
     };
-    let ranking = &rankings(&(0..12).map(chain).collect::<Vec<_>>())[0];
+    let ranking = &rankings(&leaderboards(&(0..12).map(chain).collect::<Vec<_>>()))[0];
     assert_eq!(ranking.ties, [(0, 1)], "{:?}", ranking.pairs);
 }

@@ -89,7 +89,7 @@ pub enum Returns {
 }
 
 /// A decision that was drawn: what its outcome needs.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Draw<T = ()> {
     /// Number among the session's decisions, from 1.
     pub number: u64,
@@ -101,18 +101,6 @@ pub struct Draw<T = ()> {
     pub context: Option<Arc<[f64]>>,
     /// The policy that it was drawn from.
     pub published: Arc<Published<T>>,
-}
-
-// By hand, since `T` need not be `Clone`.
-impl<T> Clone for Draw<T> {
-    fn clone(&self) -> Self {
-        Self {
-            features: self.features.clone(),
-            context: self.context.clone(),
-            published: Arc::clone(&self.published),
-            ..*self
-        }
-    }
 }
 
 impl<T> Published<T> {

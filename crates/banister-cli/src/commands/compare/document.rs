@@ -3,7 +3,7 @@
 use banister_report::tables::{self, spec::Place};
 use banister_report::{Document, ReportTable, Section};
 use banister_sim::Results;
-use banister_sim::compare::{Comparison, LeftOut, pairs, rankings};
+use banister_sim::compare::{Comparison, LeftOut, leaderboards, pairs, rankings};
 use serde_json::{Value, json};
 
 use super::{figures, heat, published};
@@ -74,7 +74,8 @@ impl Subject<'_> {
         }
         let instances = &self.results.instances;
         let over_all = tables::overall_shown(self.results);
-        let rankings = rankings(instances);
+        let standings = leaderboards(instances);
+        let rankings = rankings(&standings);
         if over_all.is_some() || !rankings.is_empty() {
             sections.push(Section {
                 title: "Over all instances".into(),
@@ -84,7 +85,7 @@ impl Subject<'_> {
             });
         }
         let boards = self.leaderboards(Place::Report);
-        for ((instance, board), paired) in instances.iter().zip(boards).zip(pairs(instances)) {
+        for ((instance, board), paired) in instances.iter().zip(boards).zip(pairs(&standings)) {
             let mut tables = vec![ReportTable {
                 title:
                     "Leaderboard by promise: who kept it, by regret; then who did not, by violation"
@@ -128,41 +129,13 @@ impl Subject<'_> {
     /// All of it for a program.
     pub fn json(&self) -> Value {
         let instances = &self.results.instances;
-        let boards = std::iter::zip(instances, pairs(instances)).map(|(instance, pairs)| {
+        let standings = leaderboards(instances);
+        let boards = std::iter::zip(instances, pairs(&standings)).map(|(instance, pairs)| {
             json!({
                 "instance": instance.name,
                 "horizon": instance.horizon,
                 "leaderboard": tables::board_json(instance),
                 "pairs": tables::pairs_json(&pairs),
-            })
-        });
-        let ranks = rankings(instances).into_iter().map(|ranking| {
-            let agents = ranking.agents.iter();
-            let unranked = ranking.unranked.iter();
-            let pairs = ranking.pairs.iter();
-            json!({
-                "group": ranking.guarantee,
-                "instances": ranking.instances,
-                "agents": agents
-                    .map(|own| json!({"agent": own.agent, "mean_rank": own.mean_rank}))
-                    .collect::<Vec<_>>(),
-                "unranked": unranked
-                    .map(|(agent, reason)| json!({"agent": agent, "reason": reason.words()}))
-                    .collect::<Vec<_>>(),
-                "friedman": {
-                    "chi_square": ranking.friedman.chi_square,
-                    "f": ranking.friedman.f,
-                    "p": ranking.friedman.p,
-                },
-                "critical_difference": ranking.critical_difference,
-                "pairs": pairs
-                    .map(|pair| json!({
-                        "agent": pair.agent,
-                        "other": pair.other,
-                        "p": pair.p,
-                        "p_adjusted": pair.p_adjusted,
-                    }))
-                    .collect::<Vec<_>>(),
             })
         });
         let published = self.published.iter().map(tables::published_json);
@@ -176,7 +149,7 @@ impl Subject<'_> {
         json!({
             "instances": boards.collect::<Vec<_>>(),
             "overall": tables::overall_json(self.results),
-            "ranks": ranks.collect::<Vec<_>>(),
+            "ranks": rankings(&standings),
             "published": published.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
         })

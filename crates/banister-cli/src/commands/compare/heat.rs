@@ -118,7 +118,7 @@ fn points(
         let standings = leaderboard(instance);
         for (agent, fields) in instance.agents.iter().zip(agents) {
             let value = |name: &str| fields.iter().find(|(own, _)| own == name);
-            let standing = standings.iter().find(|s| s.agent == agent.name);
+            let standing = standings.iter().find(|s| s.name() == agent.name);
             let (Some((_, at_x)), Some((_, at_y)), Some(standing)) = (value(x), value(y), standing)
             else {
                 continue;

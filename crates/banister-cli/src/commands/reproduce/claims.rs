@@ -9,7 +9,7 @@ use serde_json::json;
 use super::experiments::{MARGINS, Parts};
 use super::linear_claims;
 use banister_report::tables::words::{count, number, percent};
-use banister_report::tables::{final_regret, final_reward, violations};
+use banister_report::tables::{final_regret, final_reward};
 
 /// Rounds behind the published figures.
 const PUBLISHED_HORIZON: u64 = 1_000_000;
@@ -80,7 +80,7 @@ fn regret_grows(name: &str, agents: &[&AgentResult]) -> Claim {
 }
 
 fn no_violation(name: &str, agents: &[&AgentResult], instances: &[InstanceResult]) -> Claim {
-    let broken: Option<u64> = agents.iter().map(|agent| violations(agent)).sum();
+    let broken: Option<u64> = agents.iter().map(|agent| agent.violations()).sum();
     let rounds: u64 = agents
         .iter()
         .zip(instances)
@@ -205,7 +205,7 @@ fn unknown_cost(results: &Results) -> Vec<Claim> {
             let same = known.agents.iter().find(|other| other.name == agent.name);
             let base = same.unwrap_or(&known.agents[0]);
             let ratio = final_regret(agent).0 / final_regret(base).0;
-            let broken = violations(agent);
+            let broken = agent.violations();
             Claim {
                 claim: UNKNOWN_LEARNED,
                 agent: agent.name.clone(),

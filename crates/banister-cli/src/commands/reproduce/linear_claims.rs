@@ -6,8 +6,8 @@ use banister_sim::results::{AgentResult, InstanceResult};
 
 use super::claims::{Claim, NO_VIOLATION, UNKNOWN_LEARNED, unknown_detail};
 use super::linear::{ARM_COUNTS, BANISTER, EXACT, LINEARISED, Linear, MARGINS, Watched};
+use banister_report::tables::final_regret;
 use banister_report::tables::words::{count, number, percent};
-use banister_report::tables::{final_regret, violations};
 
 /// "Linearised is as good as exact": at most this much more regret.
 const CLOSE: f64 = 1.05;
@@ -30,7 +30,7 @@ fn no_violation(linear: &Linear) -> Claim {
     let (mut broken, mut rounds) = (Some(0), 0);
     for instance in linear.instances() {
         for agent in &instance.agents {
-            broken = broken.zip(violations(agent)).map(|(a, b)| a + b);
+            broken = broken.zip(agent.violations()).map(|(a, b)| a + b);
             rounds += agent.runs.len() as u64 * instance.horizon;
         }
     }
@@ -152,7 +152,7 @@ fn unknown_cost(linear: &Linear) -> Vec<Claim> {
         let base = regret_of(&linear.contextual, &agent.name)
             .or_else(|| regret_of(&linear.contextual, EXACT));
         let ratio = final_regret(agent).0 / base.unwrap_or(f64::NAN);
-        let broken = violations(agent);
+        let broken = agent.violations();
         Claim {
             claim: UNKNOWN_LEARNED,
             agent: format!("{} (linear)", agent.name),
