@@ -21,9 +21,6 @@ use crate::decision::{ActionSet, AlarmText, Decision, Naming, Policy};
 use crate::error::{raise, refused};
 use crate::fork::{mixed, process};
 
-/// Decisions of one call whose outcomes may come in any order: what segments share waits for about as many.
-const LONG: usize = 1024;
-
 /// Source of draws unless a generator is given.
 pub(crate) struct Sampler {
     pub seed: u64,
@@ -278,16 +275,6 @@ impl AgentState {
     pub(crate) fn names(&self) -> Vec<String> {
         let arms = self.session.agent.view().arms.iter();
         arms.map(|arm| arm.name.clone()).collect()
-    }
-
-    /// Order in which the outcomes of a call's decisions will come: what is longer than the window of decisions that
-    /// wait counts in its order.
-    pub(crate) fn returns(&self, size: usize) -> Returns {
-        if size > LONG {
-            Returns::InOrder(self.session.numbers().last + 1)
-        } else {
-            Returns::AnyOrder
-        }
     }
 
     /// Decides and draws: among the actions of the last round unless others are offered. `given` is a user-supplied

@@ -35,6 +35,8 @@ pub(super) struct Played<'a, 'py> {
     pub segments: Given<'a, 'py>,
 }
 
+/// Decisions of one call whose outcomes may come in any order.
+const LONG: usize = 1024;
 /// Most decisions of one call: some hundred megabytes of them.
 const MOST: u64 = 10_000_000;
 
@@ -216,12 +218,13 @@ pub(super) fn decide(
     }
 }
 
-/// Order in which outcomes will come: those of decisions that are not kept come by name.
+/// Order in which outcomes will come: by name, of decisions that are not kept; of more than what segments share waits for,
+/// in the order of decisions.
 fn returns(state: &AgentState, size: usize, is_kept: bool) -> Returns {
-    if is_kept {
-        state.returns(size)
-    } else {
-        Returns::ByArm
+    match (is_kept, size > LONG) {
+        (false, _) => Returns::ByArm,
+        (true, true) => Returns::InOrder(state.session.numbers().last + 1),
+        (true, false) => Returns::AnyOrder,
     }
 }
 
