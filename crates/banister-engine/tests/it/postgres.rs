@@ -75,12 +75,12 @@ fn a_foreign_or_newer_layout_is_refused_by_name() {
     let own = format!("{url}&options=-csearch_path%3Dlog");
     write(&mut *open(&own).unwrap(), &[decision(1, "a")]);
     assert_eq!(whole(&mut *open(&own).unwrap()).len(), 1);
-    execute(&url, "UPDATE log.meta SET version = 4");
+    execute(&url, "UPDATE log.meta SET version = 5");
     let error = refused(&own);
     assert!(
         error
             .reason
-            .contains("layout 4, this program knows layout 3"),
+            .contains("layout 5, this program knows layout 4"),
         "{error}"
     );
     assert!(

@@ -509,7 +509,7 @@ fn a_file_of_another_program_or_layout_is_refused_by_name() {
         assert_eq!(place.database.open_reader().err().unwrap(), error);
         error
     };
-    for layout in [2, 4] {
+    for layout in [3, 5] {
         let error = change(&format!("PRAGMA user_version = {layout}"));
         assert!(
             error.reason.contains(&format!("layout {layout}")),
